@@ -1,0 +1,20 @@
+# MLIR and LLVM 22, shared libraries only. MLIR's version file refuses find_package(MLIR 22), so the check is ours.
+find_program(LLVM_CONFIG NAMES llvm-config-22 llvm-config)
+if(LLVM_CONFIG AND NOT MLIR_DIR)
+  execute_process(COMMAND ${LLVM_CONFIG} --cmakedir OUTPUT_VARIABLE llvm_cmake OUTPUT_STRIP_TRAILING_WHITESPACE)
+  get_filename_component(MLIR_DIR ${llvm_cmake}/../mlir ABSOLUTE)
+endif()
+find_package(MLIR REQUIRED CONFIG)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "braid needs LLVM and MLIR 22; ${MLIR_DIR} has ${LLVM_VERSION_MAJOR}. Pass -DMLIR_DIR=.../lib/cmake/mlir of a 22.")
+endif()
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+include_directories(${PROJECT_BINARY_DIR}/include)
+add_definitions(${LLVM_DEFINITIONS})
+
+# add_tablegen_rule(TARGET FILE.td OUTPUT ARGS...): one mlir-tblgen call, its output included under braid/...
+set(BRAID_TABLEGEN_OPTIONS -I ${PROJECT_SOURCE_DIR}/include)
