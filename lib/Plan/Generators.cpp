@@ -1,0 +1,356 @@
+//===- Generators.cpp - Schedules made from a pipeline --------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Generators.h"
+#include "braid/Plan/Dataflow.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace braid::plan {
+
+TableShape::TableShape(const Pipeline &pipeline, const Schedule &schedule)
+    : stages(pipeline.numStages()), directions(pipeline.directions()), subs(1),
+      microbatches(std::max(pipeline.microbatches, schedule.microbatches)) {
+  for (const std::vector<Action> &row : schedule.rows)
+    for (const Action &action : row)
+      subs = std::max(subs, action.sub + 1);
+}
+
+namespace {
+/// Runs queues of actions in unit time (F, I, W: 1, B: 2) and reports starts and ends in one global order. A rank takes
+/// the best ready head of its queues. What this gives is an order; the simulator gives times.
+class OrderRun {
+public:
+  using Queues = std::vector<std::vector<std::vector<Action>>>; // [rank][queue]
+
+  OrderRun(const Pipeline &pipeline, const PipelineGraph &graph, const TableShape &shape, Queues queues)
+      : pipeline(pipeline), graph(graph), shape(shape), queues(std::move(queues)), done(shape.size()),
+        forwards(size_t(shape.directions) * shape.stages) {}
+
+  /// `started` and `ended` take (rank, action). An error names what cannot run.
+  template <typename Started, typename Ended> Status run(Started started, Ended ended) {
+    int ranks = static_cast<int>(queues.size());
+    heads.resize(ranks);
+    for (int rank = 0; rank < ranks; ++rank)
+      heads[rank].assign(queues[rank].size(), 0);
+    busy.assign(ranks, false);
+    std::vector<int> wake(ranks);
+    for (int rank = 0; rank < ranks; ++rank)
+      wake[rank] = rank;
+    int64_t now = 0;
+    while (true) {
+      std::sort(wake.begin(), wake.end());
+      wake.erase(std::unique(wake.begin(), wake.end()), wake.end());
+      bool again = false;
+      for (int rank : wake)
+        if (const Action *action = busy[rank] ? nullptr : take(rank)) {
+          started(rank, *action);
+          busy[rank] = true;
+          events.push({now + cost(action->kind), rank, action});
+          again |= action->kind == ActionKind::Forward;
+        }
+      // A forward that started may let a producer run further ahead.
+      if (again && anyThrottled) {
+        anyThrottled = false;
+        wake.assign(throttled.begin(), throttled.end());
+        throttled.clear();
+        continue;
+      }
+      wake.clear();
+      if (events.empty()) {
+        if (throttled.empty() || !throttle)
+          break;
+        // Rows fixed beforehand may need more run-ahead than the rule gives.
+        throttle = false;
+        wake.assign(throttled.begin(), throttled.end());
+        throttled.clear();
+        continue;
+      }
+      now = events.top().time;
+      while (!events.empty() && events.top().time == now) {
+        Event event = events.top();
+        events.pop();
+        busy[event.rank] = false;
+        throttle = true;
+        if (isCompute(event.action->kind)) {
+          done[shape.slot(*event.action)] |= effect(event.action->kind);
+          for (const auto *list : {&graph.consumers, &graph.producers})
+            for (int stage : (*list)[event.action->stage])
+              wake.push_back(pipeline.rankOf(stage, event.action->direction));
+        }
+        ended(event.rank, *event.action);
+        wake.push_back(event.rank);
+      }
+    }
+    for (int rank = 0; rank < ranks; ++rank)
+      for (size_t queue = 0; queue < queues[rank].size(); ++queue)
+        if (heads[rank][queue] < queues[rank][queue].size())
+          return Error{"the order of actions cannot run: rank " + std::to_string(rank) + " waits for ever at " +
+                       queues[rank][queue][heads[rank][queue]].str() +
+                       "; verify the schedule to see what it waits for"};
+    return {};
+  }
+
+private:
+  struct Event {
+    int64_t time;
+    int rank;
+    const Action *action;
+    bool operator<(const Event &other) const {
+      return time != other.time ? time > other.time : rank > other.rank;
+    }
+  };
+
+  static int cost(ActionKind kind) { return kind == ActionKind::FullBackward ? 2 : isCompute(kind) ? 1 : 0; }
+
+  bool ready(const Action &action) {
+    return forEachNeed(graph, action,
+                       [&](int stage, uint8_t bits) { return (done[shape.slot(action, stage)] & bits) == bits; });
+  }
+
+  /// A stage without a backward has nothing that holds it back; it runs ahead of its consumers by no more than they are
+  /// apart in depth, or its outputs would pile up there.
+  bool runsAhead(const Action &action) const {
+    if (!throttle || action.kind != ActionKind::Forward || pipeline.stages[action.stage].backward)
+      return false;
+    size_t base = size_t(action.direction) * shape.stages;
+    for (int consumer : graph.consumers[action.stage])
+      if (forwards[base + action.stage] >=
+          forwards[base + consumer] + std::max(1, graph.depth[action.stage] - graph.depth[consumer]))
+        return true;
+    return false;
+  }
+
+  const Action *take(int rank) {
+    const Action *best = nullptr;
+    size_t from = 0;
+    for (size_t queue = 0; queue < queues[rank].size(); ++queue) {
+      if (heads[rank][queue] == queues[rank][queue].size())
+        continue;
+      const Action &action = queues[rank][queue][heads[rank][queue]];
+      if (best && !before(action, *best))
+        continue;
+      if (!ready(action))
+        continue;
+      if (runsAhead(action)) {
+        throttled.push_back(rank);
+        anyThrottled = true;
+        continue;
+      }
+      best = &action;
+      from = queue;
+    }
+    if (best) {
+      ++heads[rank][from];
+      if (best->kind == ActionKind::Forward)
+        ++forwards[size_t(best->direction) * shape.stages + best->stage];
+    }
+    return best;
+  }
+
+  static bool before(const Action &a, const Action &b) {
+    bool backwardA = a.kind != ActionKind::Forward, backwardB = b.kind != ActionKind::Forward;
+    if (backwardA != backwardB)
+      return backwardA;
+    if (a.stage != b.stage)
+      return a.stage > b.stage;
+    return a.microbatch < b.microbatch;
+  }
+
+  const Pipeline &pipeline;
+  const PipelineGraph &graph;
+  const TableShape &shape;
+  Queues queues;
+  std::vector<std::vector<size_t>> heads;
+  std::vector<uint8_t> done;
+  std::vector<int> forwards; // started, for each (direction, stage)
+  std::vector<char> busy;
+  std::vector<int> throttled;
+  bool anyThrottled = false, throttle = true;
+  std::priority_queue<Event> events;
+};
+} // namespace
+
+static Schedule emptySchedule(const Pipeline &pipeline) {
+  Schedule schedule;
+  schedule.stages = pipeline.numStages();
+  schedule.microbatches = pipeline.microbatches;
+  schedule.directions = pipeline.directions();
+  schedule.placement = pipeline.placement;
+  schedule.rows.resize(pipeline.numRanks());
+  return schedule;
+}
+
+Result<Schedule> mergeStages(const Pipeline &pipeline,
+                             const std::vector<std::vector<std::vector<Action>>> &sequences) {
+  Schedule schedule = emptySchedule(pipeline);
+  OrderRun::Queues queues(schedule.ranks());
+  for (int direction = 0; direction < pipeline.directions(); ++direction)
+    for (int stage = 0; stage < pipeline.numStages(); ++stage)
+      queues[pipeline.rankOf(stage, direction)].push_back(sequences[direction][stage]);
+  PipelineGraph graph(pipeline);
+  TableShape shape(pipeline, schedule);
+  OrderRun run(pipeline, graph, shape, std::move(queues));
+  Status status = run.run([&](int rank, const Action &action) { schedule.rows[rank].push_back(action); },
+                          [](int, const Action &) {});
+  if (!status)
+    return Error{status.error()};
+  return schedule;
+}
+
+Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
+  if (Status status = pipeline.check(); !status)
+    return status;
+  PipelineGraph graph(pipeline);
+  TableShape shape(pipeline, schedule);
+  OrderRun::Queues queues(schedule.rows.size());
+  for (size_t rank = 0; rank < schedule.rows.size(); ++rank)
+    for (const Action &action : schedule.rows[rank]) {
+      if (isMessage(action.kind))
+        return Error{"the schedule holds " + action.str() + " already; add messages to a table of computations"};
+      if (!shape.contains(action))
+        return Error{action.str() + " is outside the pipeline of " + std::to_string(shape.stages) + " stages, " +
+                     std::to_string(shape.microbatches) + " micro-batches and " + std::to_string(shape.directions) +
+                     " directions"};
+      if (action.kind == ActionKind::Idle)
+        continue;
+      if (queues[rank].empty())
+        queues[rank].emplace_back();
+      queues[rank][0].push_back(action);
+    }
+  std::vector<std::vector<Action>> rows(schedule.rows.size());
+  auto exchange = [&](const Action &action, ActionKind kind, int to) {
+    int source = pipeline.rankOf(action.stage, action.direction), target = pipeline.rankOf(to, action.direction);
+    if (source == target)
+      return;
+    Action send = action;
+    send.kind = kind;
+    send.joinsNext = false;
+    send.version = 0;
+    send.peer = to;
+    Action receive = send;
+    receive.kind = counterpart(kind);
+    receive.stage = to;
+    receive.peer = action.stage;
+    rows[source].push_back(send);
+    rows[target].push_back(receive);
+  };
+  OrderRun run(pipeline, graph, shape, std::move(queues));
+  Status status = run.run([&](int rank, const Action &action) { rows[rank].push_back(action); },
+                          [&](int, const Action &action) {
+                            if (action.kind == ActionKind::Forward)
+                              for (int consumer : graph.consumers[action.stage])
+                                exchange(action, ActionKind::SendF, consumer);
+                            else if (action.kind == ActionKind::FullBackward ||
+                                     action.kind == ActionKind::BackwardInput)
+                              for (int producer : graph.gradientProducers[action.stage])
+                                exchange(action, ActionKind::SendB, producer);
+                          });
+  if (!status)
+    return status;
+  schedule.rows = std::move(rows);
+  return {};
+}
+
+void addUpdate(const Pipeline &pipeline, Schedule &schedule, const GenerateOptions &options) {
+  auto at = [&](ActionKind kind, int stage, int direction, int peer = -1) {
+    Action action = compute(kind, stage, -1, direction);
+    action.peer = peer;
+    return action;
+  };
+  // One message for each ordered pair of stages, however many groups they share.
+  std::vector<std::pair<int, int>> pairs; // (home, copy)
+  for (const TiedGroup &group : pipeline.tied)
+    for (int copy : group.copies)
+      if (copy != group.home)
+        pairs.push_back({group.home, copy});
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  auto exchange = [&](ActionKind kind, int from, int to, int direction) {
+    int source = pipeline.rankOf(from, direction), target = pipeline.rankOf(to, direction);
+    if (source == target)
+      return;
+    schedule.rows[source].push_back(at(kind, from, direction, to));
+    schedule.rows[target].push_back(at(counterpart(kind), to, direction, from));
+  };
+
+  for (int direction = 0; direction < pipeline.directions(); ++direction)
+    for (auto [home, copy] : pairs)
+      exchange(ActionKind::SendGrad, copy, home, direction);
+  for (int stage = 0; stage < pipeline.numStages(); ++stage)
+    if (pipeline.stages[stage].trains && (pipeline.directions() > 1 || options.reduceGradients))
+      for (int direction = 0; direction < pipeline.directions(); ++direction)
+        schedule.rows[pipeline.rankOf(stage, direction)].push_back(at(ActionKind::ReduceGrad, stage, direction));
+  // One norm per rank, written with the first stage that lives there.
+  std::vector<bool> normed(schedule.rows.size());
+  for (int stage = 0; stage < pipeline.numStages(); ++stage)
+    for (int direction = 0; direction < pipeline.directions(); ++direction) {
+      int rank = pipeline.rankOf(stage, direction);
+      if (!normed[rank])
+        schedule.rows[rank].push_back(at(ActionKind::Norm, stage, direction));
+      normed[rank] = true;
+    }
+  for (int stage = 0; stage < pipeline.numStages(); ++stage)
+    if (pipeline.stages[stage].trains)
+      for (int direction = 0; direction < pipeline.directions(); ++direction)
+        schedule.rows[pipeline.rankOf(stage, direction)].push_back(at(ActionKind::Step, stage, direction));
+  for (int direction = 0; direction < pipeline.directions(); ++direction)
+    for (auto [home, copy] : pairs)
+      exchange(ActionKind::SendParam, home, copy, direction);
+  int loss = pipeline.getLossStage();
+  for (int direction = 0; direction < pipeline.directions(); ++direction) {
+    int rank = pipeline.rankOf(loss, direction);
+    schedule.rows[rank].push_back(at(ActionKind::Loss, loss, direction));
+    if (rank != 0)
+      schedule.rows[0].push_back(at(ActionKind::Loss, loss, direction));
+  }
+}
+
+/// The two classic orders differ in one number: the forwards before the first backward.
+static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const GenerateOptions &options, bool all) {
+  if (Status status = pipeline.check(); !status)
+    return Error{status.error()};
+  if (pipeline.directions() != 1)
+    return Error{"GPipe and 1F1B run in one direction and the pipeline has " + std::to_string(pipeline.directions()) +
+                 "; choose chimera, dualpipe or amdp"};
+  PipelineGraph graph(pipeline);
+  int count = pipeline.microbatches;
+  std::vector<std::vector<std::vector<Action>>> sequences(1);
+  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
+    std::vector<Action> &sequence = sequences[0].emplace_back();
+    int ahead = all ? count : std::min(count, graph.depth[stage] - 1), forward = 0;
+    for (; forward < ahead; ++forward)
+      sequence.push_back(compute(ActionKind::Forward, stage, forward));
+    for (int backward = 0; backward < count; ++backward) {
+      if (forward < count)
+        sequence.push_back(compute(ActionKind::Forward, stage, forward++));
+      if (pipeline.stages[stage].backward)
+        sequence.push_back(compute(ActionKind::FullBackward, stage, backward));
+    }
+  }
+  Result<Schedule> schedule = mergeStages(pipeline, sequences);
+  if (!schedule)
+    return schedule;
+  schedule->name = all ? "gpipe" : "1f1b";
+  if (options.messages)
+    if (Status status = addMessages(pipeline, *schedule); !status)
+      return Error{status.error()};
+  if (options.update)
+    addUpdate(pipeline, *schedule, options);
+  return schedule;
+}
+
+Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options) {
+  return warmThenAlternate(pipeline, options, true);
+}
+
+Result<Schedule> oneFOneB(const Pipeline &pipeline, const GenerateOptions &options) {
+  return warmThenAlternate(pipeline, options, false);
+}
+
+} // namespace braid::plan

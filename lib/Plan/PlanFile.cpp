@@ -1,0 +1,500 @@
+//===- PlanFile.cpp - plan.yaml -------------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/PlanFile.h"
+#include "braid/Plan/Text.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace braid::plan {
+
+int PlanMesh::axis(std::string_view name) const {
+  for (const auto &[axis, size] : axes)
+    if (axis == name)
+      return size;
+  return 1;
+}
+
+const PlanComponent *PlanFile::componentOf(std::string_view modulePath) const {
+  for (const PlanComponent &component : components)
+    for (const PlanPattern &pattern : component.modules)
+      if (matchesModule(pattern.text, modulePath))
+        return &component;
+  return nullptr;
+}
+
+namespace {
+/// Thrown inside this file only; parsePlan() turns it into an Error.
+struct Located {
+  std::string message;
+  PlanLocation location;
+};
+
+constexpr size_t maxFileSize = 1 << 20;
+constexpr int maxRanks = 1 << 20;
+
+PlanLocation locate(const YAML::Mark &mark) {
+  return mark.is_null() ? PlanLocation{} : PlanLocation{mark.line + 1, mark.column + 1};
+}
+
+[[noreturn]] void fail(const YAML::Node &node, const std::string &message) {
+  throw Located{message, locate(node.Mark())};
+}
+
+std::string kindOf(const YAML::Node &node) {
+  switch (node.Type()) {
+  case YAML::NodeType::Scalar:
+    return "'" + node.Scalar().substr(0, 40) + "'";
+  case YAML::NodeType::Sequence:
+    return "a list";
+  case YAML::NodeType::Map:
+    return "a map";
+  default:
+    return "nothing";
+  }
+}
+
+std::string textOf(const YAML::Node &node, const std::string &what) {
+  if (!node.IsScalar() || node.Scalar().empty())
+    fail(node, what + " must be a word, and is " + kindOf(node));
+  return node.Scalar();
+}
+
+std::optional<double> parseNumber(std::string_view text) {
+  double value = 0;
+  auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || stop != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+double numberOf(const YAML::Node &node, const std::string &what, double low, double high) {
+  std::optional<double> number = node.IsScalar() ? parseNumber(node.Scalar()) : std::nullopt;
+  if (!number)
+    fail(node, what + " must be a number, and is " + kindOf(node));
+  double value = *number;
+  if (value < low || value > high) {
+    std::ostringstream range;
+    range << what << " is " << node.Scalar() << " and must be ";
+    if (std::isinf(high))
+      range << "at least " << low;
+    else
+      range << "between " << low << " and " << high;
+    fail(node, range.str());
+  }
+  return value;
+}
+
+std::optional<int64_t> parseInteger(std::string_view text) {
+  int64_t value = 0;
+  auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+int64_t integerOf(const YAML::Node &node, const std::string &what, int64_t low, int64_t high) {
+  std::optional<int64_t> value = node.IsScalar() ? parseInteger(node.Scalar()) : std::nullopt;
+  if (!value)
+    fail(node, what + " must be a whole number, and is " + kindOf(node));
+  if (*value < low || *value > high)
+    fail(node, what + " is " + node.Scalar() + " and must be between " + std::to_string(low) + " and " +
+                   std::to_string(high));
+  return *value;
+}
+
+bool boolOf(const YAML::Node &node, const std::string &what) {
+  if (node.IsScalar() && (node.Scalar() == "true" || node.Scalar() == "false"))
+    return node.Scalar() == "true";
+  fail(node, what + " must be true or false, and is " + kindOf(node));
+}
+
+std::string choiceOf(const YAML::Node &node, const std::string &what, const std::vector<std::string> &choices) {
+  std::string text = textOf(node, what);
+  if (std::find(choices.begin(), choices.end(), text) == choices.end())
+    fail(node, "unknown " + what + " '" + text + "'" + suggest(text, choices));
+  return text;
+}
+
+/// Calls visit(key, value) for each entry of a map; keys must be words and come once.
+template <typename Visit> void forEachEntry(const YAML::Node &node, const std::string &what, Visit visit) {
+  if (node.IsNull())
+    return;
+  if (!node.IsMap())
+    fail(node, what + " must be a map of keys and values, and is " + kindOf(node));
+  std::set<std::string> seen;
+  for (const auto &entry : node) {
+    std::string key = textOf(entry.first, "a key of " + what);
+    if (!seen.insert(key).second)
+      fail(entry.first, "'" + key + "' comes twice in " + what);
+    visit(key, entry.first, entry.second);
+  }
+}
+
+[[noreturn]] void unknownKey(const YAML::Node &key, const std::string &what, const std::vector<std::string> &known) {
+  fail(key, "unknown key '" + key.Scalar() + "' in " + what + suggest(key.Scalar(), known));
+}
+
+/// A map whose keys are fixed. `read(index, value)` gets the position of the key in `known`.
+template <typename Read>
+void readKeys(const YAML::Node &node, const std::string &what, const std::vector<std::string> &known, Read read) {
+  forEachEntry(node, what, [&](const std::string &key, const YAML::Node &keyNode, const YAML::Node &value) {
+    auto at = std::find(known.begin(), known.end(), key);
+    if (at == known.end())
+      unknownKey(keyNode, what, known);
+    read(key, value);
+  });
+}
+
+CollateRule readCollate(const YAML::Node &node, const std::string &what) {
+  static const std::vector<std::string> names = {"stack", "pad", "concat", "offsets", "index_into", "shared"};
+  std::string text = textOf(node, what), argument;
+  std::string name = text.substr(0, text.find('('));
+  bool hasArgument = name.size() < text.size();
+  if (hasArgument) {
+    if (text.back() != ')')
+      fail(node, what + " '" + text + "' lacks its closing parenthesis");
+    argument = text.substr(name.size() + 1, text.size() - name.size() - 2);
+  }
+  auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end())
+    fail(node, "unknown " + what + " '" + text + "'" + suggest(name, names));
+  CollateRule rule;
+  rule.kind = static_cast<CollateRule::Kind>(at - names.begin());
+  switch (rule.kind) {
+  case CollateRule::Kind::Stack:
+  case CollateRule::Kind::Shared:
+    if (hasArgument)
+      fail(node, what + " " + name + " takes no argument");
+    break;
+  case CollateRule::Kind::Pad: {
+    std::optional<double> value = parseNumber(argument);
+    if (!value)
+      fail(node, what + " pad needs the number that it fills with, as in pad(0)");
+    rule.value = *value;
+    break;
+  }
+  case CollateRule::Kind::Concat: {
+    std::optional<int64_t> dim = hasArgument ? parseInteger(argument) : 0;
+    if (!dim || *dim < 0 || *dim > 15)
+      fail(node, what + " concat's dim must be between 0 and 15, as in concat(0)");
+    rule.dim = static_cast<int>(*dim);
+    break;
+  }
+  case CollateRule::Kind::Offsets:
+  case CollateRule::Kind::IndexInto:
+    if (argument.empty())
+      fail(node, what + " " + name + " needs the input that it counts, as in " + name + "(pixel_values)");
+    rule.input = argument;
+    break;
+  }
+  return rule;
+}
+
+PlanInput readInput(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+  PlanInput input;
+  input.name = name;
+  input.location = locate(key.Mark());
+  std::string what = "input '" + name + "'";
+  readKeys(node, what, {"dims", "collate"}, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "collate") {
+      input.collate = readCollate(value, "collate rule");
+      return;
+    }
+    if (!value.IsSequence())
+      fail(value, "dims of " + what + " must be a list such as [batch, seq], and is " + kindOf(value));
+    for (const YAML::Node &dim : value) {
+      Result<Expr> expr = Expr::parse(textOf(dim, "a dim of " + what));
+      if (!expr)
+        fail(dim, expr.error());
+      input.dims.push_back(*expr);
+    }
+  });
+  return input;
+}
+
+std::vector<int> readRanks(const YAML::Node &node, const std::string &what) {
+  std::vector<int> ranks;
+  std::set<int> seen;
+  auto add = [&](const YAML::Node &item) {
+    std::string text = textOf(item, "a rank of " + what);
+    size_t dash = text.find('-', 1);
+    std::optional<int64_t> first = parseInteger(std::string_view(text).substr(0, dash));
+    std::optional<int64_t> last =
+        dash == std::string::npos ? first : parseInteger(std::string_view(text).substr(dash + 1));
+    if (!first || !last || *first < 0)
+      fail(item, "'" + text + "' is no rank; write ranks of " + what + " as [0, 2, 4-7]");
+    if (*last < *first)
+      fail(item, "the range " + text + " of ranks of " + what + " runs backwards");
+    if (*last >= maxRanks)
+      fail(item, "rank " + std::to_string(*last) + " of " + what + " is too large; ranks end at " +
+                     std::to_string(maxRanks - 1));
+    for (int64_t rank = *first; rank <= *last; ++rank) {
+      if (!seen.insert(static_cast<int>(rank)).second)
+        fail(item, "rank " + std::to_string(rank) + " comes twice in " + what);
+      ranks.push_back(static_cast<int>(rank));
+    }
+  };
+  if (node.IsScalar())
+    add(node);
+  else if (node.IsSequence())
+    for (const YAML::Node &item : node)
+      add(item);
+  else
+    fail(node, "ranks of " + what + " must be a list such as [0-3], and is " + kindOf(node));
+  if (ranks.empty())
+    fail(node, what + " has no ranks; give it at least one, as in ranks: [0-3]");
+  return ranks;
+}
+
+PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
+  static const std::vector<std::string> axisNames = {"dp", "tp", "cp", "pp", "ep"};
+  std::string what = "the mesh of component '" + component + "'";
+  PlanMesh mesh;
+  mesh.location = locate(node.Mark());
+  YAML::Node axesNode;
+  readKeys(node, what, {"ranks", "axes"}, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "ranks") {
+      mesh.ranks = readRanks(value, what);
+      return;
+    }
+    axesNode.reset(value);
+    forEachEntry(value, "the axes of component '" + component + "'",
+                 [&](const std::string &axis, const YAML::Node &key, const YAML::Node &size) {
+                   if (std::find(axisNames.begin(), axisNames.end(), axis) == axisNames.end())
+                     fail(key, "unknown axis '" + axis + "' in " + what + suggest(axis, axisNames));
+                   mesh.axes.emplace_back(
+                       axis, static_cast<int>(integerOf(size, "the size of axis " + axis, 1, maxRanks)));
+                 });
+  });
+  if (mesh.ranks.empty())
+    fail(node, what + " has no ranks; give it at least one, as in ranks: [0-3]");
+  if (mesh.axes.empty())
+    mesh.axes.emplace_back("dp", static_cast<int>(mesh.ranks.size()));
+  int64_t product = 1;
+  std::string sizes;
+  for (const auto &[axis, size] : mesh.axes) {
+    product = std::min<int64_t>(product * size, int64_t(maxRanks) * maxRanks);
+    product = std::min<int64_t>(product, INT32_MAX);
+    sizes += (sizes.empty() ? "" : " x ") + axis + " " + std::to_string(size);
+  }
+  if (product != static_cast<int64_t>(mesh.ranks.size()))
+    fail(axesNode.IsDefined() && !axesNode.IsNull() ? axesNode : node,
+         what + " has " + std::to_string(mesh.ranks.size()) + " ranks, and its axes " + sizes + " make " +
+             std::to_string(product) + "; let the sizes of the axes multiply to the number of ranks");
+  return mesh;
+}
+
+PlanComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+  PlanComponent component;
+  component.name = name;
+  component.location = locate(key.Mark());
+  std::string what = "component '" + name + "'";
+  readKeys(node, what, {"modules", "mesh", "layout", "frozen"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "mesh") {
+               component.mesh = readMesh(name, value);
+             } else if (entry == "frozen") {
+               component.frozen = boolOf(value, "frozen of " + what);
+             } else if (entry == "layout") {
+               readKeys(value, "the layout of " + what, {"sequence_parallel"},
+                        [&](const std::string &, const YAML::Node &flag) {
+                          component.sequenceParallel = boolOf(flag, "sequence_parallel of " + what);
+                        });
+             } else {
+               auto add = [&](const YAML::Node &item) {
+                 component.modules.push_back({textOf(item, "a module pattern of " + what), locate(item.Mark())});
+               };
+               if (value.IsSequence())
+                 for (const YAML::Node &item : value)
+                   add(item);
+               else
+                 add(value);
+             }
+           });
+  if (component.modules.empty())
+    fail(key, what + " names no modules; add modules: [\"*\"] or the paths that it holds");
+  return component;
+}
+
+PlanSchedule readSchedule(const YAML::Node &node) {
+  static const std::vector<std::string> kinds = {"gpipe",   "1f1b",      "interleaved", "looped_bfs", "zb_h1",
+                                                 "zb_h2",   "zb_v",      "v_half",      "v_min",      "chimera",
+                                                 "dualpipe", "dualpipev", "2bw",        "amdp",       "search"};
+  PlanSchedule schedule;
+  YAML::Node kindNode = node;
+  readKeys(node, "schedule", {"kind", "microbatches", "directions", "chunks", "async", "table"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "kind") {
+               schedule.kind = choiceOf(value, "schedule kind", kinds);
+               kindNode.reset(value);
+             } else if (entry == "microbatches") {
+               schedule.microbatches = static_cast<int>(integerOf(value, "microbatches", 1, 1 << 20));
+             } else if (entry == "directions") {
+               schedule.directions = static_cast<int>(integerOf(value, "directions", 1, 1 << 10));
+             } else if (entry == "chunks") {
+               schedule.chunks = static_cast<int>(integerOf(value, "chunks", 1, 1 << 10));
+             } else if (entry == "async") {
+               schedule.async = boolOf(value, "async");
+             } else {
+               schedule.table = textOf(value, "table");
+             }
+           });
+  bool stale = schedule.kind == "amdp" || schedule.kind == "2bw";
+  if (stale && !schedule.async)
+    fail(kindNode, "schedule kind '" + schedule.kind +
+                       "' updates with gradients up to one step old; add async: true to accept that, or choose 1f1b");
+  return schedule;
+}
+
+PlanLearningRate readLearningRate(const YAML::Node &node) {
+  PlanLearningRate schedule;
+  readKeys(node, "optimizer.schedule", {"kind", "warmup", "steps", "minimum"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "kind")
+               schedule.kind = choiceOf(value, "learning rate schedule", {"constant", "linear", "cosine"});
+             else if (entry == "warmup")
+               schedule.warmup = integerOf(value, "warmup", 0, int64_t(1) << 40);
+             else if (entry == "steps")
+               schedule.steps = integerOf(value, "steps", 1, int64_t(1) << 40);
+             else
+               schedule.minimum = numberOf(value, "minimum", 0, 1);
+           });
+  return schedule;
+}
+
+PlanOptimizer readOptimizer(const YAML::Node &node) {
+  PlanOptimizer optimizer;
+  readKeys(node, "optimizer",
+           {"kind", "lr", "momentum", "betas", "eps", "weight_decay", "clip", "schedule", "zero"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "kind") {
+               optimizer.kind = choiceOf(value, "optimizer", {"sgd", "adamw"});
+             } else if (entry == "lr") {
+               optimizer.lr = numberOf(value, "lr", 0, HUGE_VAL);
+             } else if (entry == "momentum") {
+               optimizer.momentum = numberOf(value, "momentum", 0, 1);
+             } else if (entry == "betas") {
+               if (!value.IsSequence() || value.size() != 2)
+                 fail(value, "betas must be a list of two numbers, as in [0.9, 0.999]");
+               optimizer.betas = {numberOf(value[0], "the first of betas", 0, 1),
+                                  numberOf(value[1], "the second of betas", 0, 1)};
+             } else if (entry == "eps") {
+               optimizer.eps = numberOf(value, "eps", 0, HUGE_VAL);
+             } else if (entry == "weight_decay") {
+               optimizer.weightDecay = numberOf(value, "weight_decay", 0, HUGE_VAL);
+             } else if (entry == "clip") {
+               optimizer.clip = numberOf(value, "clip", 0, HUGE_VAL);
+             } else if (entry == "schedule") {
+               optimizer.schedule = readLearningRate(value);
+             } else {
+               optimizer.zero = static_cast<int>(integerOf(value, "zero", 0, 3));
+             }
+           });
+  return optimizer;
+}
+
+/// Inputs that collate rules name must exist.
+void checkCollate(const PlanFile &plan) {
+  std::vector<std::string> names;
+  for (const PlanInput &input : plan.inputs)
+    names.push_back(input.name);
+  for (const PlanInput &input : plan.inputs) {
+    if (!input.collate || input.collate->input.empty())
+      continue;
+    if (std::find(names.begin(), names.end(), input.collate->input) == names.end())
+      throw Located{"the collate rule of input '" + input.name + "' names the input '" + input.collate->input +
+                        "', which is not among the inputs" + suggest(input.collate->input, names),
+                    input.location};
+  }
+}
+
+PlanFile readRoot(const YAML::Node &root) {
+  static const std::vector<std::string> known = {"inputs",    "components", "schedule", "balance",
+                                                 "precision", "recompute",  "optimizer"};
+  PlanFile plan;
+  readKeys(root, "the plan", known, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "inputs") {
+      forEachEntry(value, "inputs", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+        plan.inputs.push_back(readInput(name, key, node));
+      });
+      checkCollate(plan);
+    } else if (entry == "components") {
+      forEachEntry(value, "components", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+        plan.components.push_back(readComponent(name, key, node));
+      });
+    } else if (entry == "schedule") {
+      plan.schedule = readSchedule(value);
+    } else if (entry == "balance") {
+      readKeys(value, "balance", {"kind"}, [&](const std::string &, const YAML::Node &kind) {
+        plan.balance = choiceOf(kind, "balance kind", {"none", "entrain"});
+      });
+    } else if (entry == "precision") {
+      readKeys(value, "precision", {"compute", "master"}, [&](const std::string &which, const YAML::Node &type) {
+        if (which == "compute")
+          plan.computePrecision = choiceOf(type, "compute precision", {"fp64", "fp32", "bf16", "fp16"});
+        else
+          plan.masterPrecision = choiceOf(type, "master precision", {"fp64", "fp32"});
+      });
+    } else if (entry == "recompute") {
+      forEachEntry(value, "recompute", [&](const std::string &name, const YAML::Node &key, const YAML::Node &policy) {
+        plan.recompute.push_back(
+            {{name, locate(key.Mark())}, choiceOf(policy, "recompute policy", {"none", "selective", "full"})});
+      });
+    } else {
+      plan.optimizer = readOptimizer(value);
+    }
+  });
+  return plan;
+}
+} // namespace
+
+Result<PlanFile> parsePlan(const std::string &text, const std::string &fileName) {
+  auto error = [&](PlanLocation location, const std::string &message) {
+    std::string where = fileName;
+    if (location.line > 0)
+      where += ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
+    return Error{where + ": " + message};
+  };
+  if (text.size() > maxFileSize)
+    return error({}, "the plan is larger than 1 MiB");
+  // yaml-cpp throws; nothing of it leaves this function.
+  try {
+    std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1)
+      return error(locate(documents[1].Mark()), "a plan is one YAML document, and a second one starts here");
+    PlanFile plan;
+    if (!documents.empty() && !documents[0].IsNull())
+      plan = readRoot(documents[0]);
+    plan.name = fileName;
+    return plan;
+  } catch (const Located &located) {
+    return error(located.location, located.message);
+  } catch (const YAML::Exception &exception) {
+    return error(locate(exception.mark), "this is no YAML: " + exception.msg);
+  } catch (const std::exception &exception) {
+    return error({}, std::string("this is no YAML: ") + exception.what());
+  }
+}
+
+Result<PlanFile> readPlan(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{"the plan " + path + " cannot be opened; check the path"};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parsePlan(text.str(), path);
+}
+
+} // namespace braid::plan

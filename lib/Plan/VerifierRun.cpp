@@ -1,0 +1,255 @@
+//===- VerifierRun.cpp - Runs a table with blocking sends -----------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each rank is a sequential process that blocks on named partners only, so the run is confluent: if one order of
+// progress ends, every one does, and if one gets stuck, every one does. One run is therefore a proof.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifierImpl.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+namespace braid::plan {
+
+namespace {
+class Run {
+public:
+  Run(const Pipeline &pipeline, const PipelineGraph &graph, const TableShape &shape, const Schedule &schedule,
+      int buffers)
+      : pipeline(pipeline), graph(graph), shape(shape), schedule(schedule), buffers(buffers),
+        withMessages(schedule.hasMessages()), next(schedule.rows.size()), waiting(schedule.rows.size(), true) {
+    if (!withMessages)
+      done.resize(shape.size());
+    for (int rank = 0; rank < schedule.ranks(); ++rank)
+      for (const Action &action : schedule.rows[rank])
+        if (isCollective(action))
+          collectives[key(action)].members.insert(rank);
+  }
+
+  Status run() {
+    for (int rank = schedule.ranks() - 1; rank >= 0; --rank)
+      ready.push_back(rank);
+    while (!ready.empty()) {
+      int rank = ready.back();
+      ready.pop_back();
+      waiting[rank] = false;
+      while (next[rank] < schedule.rows[rank].size() && step(rank)) {
+      }
+      if (misordered)
+        return failAt(schedule, *misordered, misorderedAt);
+    }
+    for (int rank = 0; rank < schedule.ranks(); ++rank)
+      if (next[rank] < schedule.rows[rank].size())
+        return deadlock(rank);
+    return {};
+  }
+
+private:
+  using Key = std::tuple<ActionKind, int, int>;
+  struct Collective {
+    std::set<int> members, arrived;
+  };
+
+  static bool isCollective(const Action &action) {
+    return action.kind == ActionKind::Norm || action.kind == ActionKind::ReduceGrad ||
+           action.kind == ActionKind::Loss;
+  }
+  static Key key(const Action &action) {
+    if (action.kind == ActionKind::Norm)
+      return {action.kind, -1, action.version};
+    return {action.kind, action.stage, action.kind == ActionKind::Loss ? action.direction : action.version};
+  }
+  const Action *head(int rank) const {
+    return next[rank] < schedule.rows[rank].size() ? &schedule.rows[rank][next[rank]] : nullptr;
+  }
+  int peerRank(const Action &action) const { return pipeline.rankOf(action.peer, action.direction); }
+  void wake(int rank) {
+    if (!waiting[rank]) {
+      waiting[rank] = true;
+      ready.push_back(rank);
+    }
+  }
+  static bool matches(const Action &a, const Action &b) {
+    return isMessage(b.kind) && counterpart(a.kind) == b.kind && a.stage == b.peer && a.peer == b.stage &&
+           a.microbatch == b.microbatch && a.sub == b.sub && a.direction == b.direction;
+  }
+
+  /// Runs the head of the rank's row if it can.
+  bool step(int rank) {
+    const Action &action = *head(rank);
+    if (isMessage(action.kind))
+      return buffers > 0 ? exchangeBuffered(rank, action) : exchangeBlocking(rank, action);
+    if (isCollective(action))
+      return gather(rank, action);
+    if (!withMessages && isCompute(action.kind)) {
+      if (missing(action) >= 0)
+        return false;
+      done[shape.slot(action)] |= effect(action.kind);
+      for (const auto *list : {&graph.consumers, &graph.producers})
+        for (int stage : (*list)[action.stage])
+          wake(pipeline.rankOf(stage, action.direction));
+    }
+    ++next[rank];
+    return true;
+  }
+
+  /// The stage whose result the action waits for, or -1.
+  int missing(const Action &action) const {
+    int stage = -1;
+    forEachNeed(graph, action, [&](int needed, uint8_t bits) {
+      if ((done[shape.slot(action, needed)] & bits) == bits)
+        return true;
+      stage = needed;
+      return false;
+    });
+    return stage;
+  }
+
+  bool exchangeBlocking(int rank, const Action &action) {
+    int peer = peerRank(action);
+    const Action *other = head(peer);
+    if (!other || !matches(action, *other))
+      return false;
+    ++next[rank];
+    ++next[peer];
+    wake(peer);
+    return true;
+  }
+
+  bool exchangeBuffered(int rank, const Action &action) {
+    int peer = peerRank(action);
+    bool sends = isSend(action.kind);
+    uint64_t link = (uint64_t(sends ? rank : peer) << 32) | uint32_t(sends ? peer : rank);
+    std::deque<Place> &queue = channels[link];
+    if (sends) {
+      if (queue.size() >= static_cast<size_t>(buffers))
+        return false;
+      queue.push_back({rank, static_cast<int>(next[rank])});
+    } else {
+      if (queue.empty())
+        return false;
+      const Place sent = queue.front();
+      if (!matches(action, schedule.rows[sent.rank][sent.index])) {
+        misorderedAt = {{rank, static_cast<int>(next[rank])}, sent};
+        misordered = "messages are out of order: " + at(schedule, sent) + " is sent before what " +
+                     at(schedule, misorderedAt[0]) + " waits for; let both ranks name their messages in one order";
+        return false;
+      }
+      queue.pop_front();
+    }
+    ++next[rank];
+    wake(peer);
+    return true;
+  }
+
+  bool gather(int rank, const Action &action) {
+    Collective &collective = collectives[key(action)];
+    if (collective.arrived.count(rank) && collective.arrived.size() == collective.members.size()) {
+      ++next[rank];
+      return true;
+    }
+    collective.arrived.insert(rank);
+    if (collective.arrived.size() < collective.members.size())
+      return false;
+    for (int member : collective.members)
+      if (member != rank)
+        wake(member);
+    ++next[rank];
+    return true;
+  }
+
+  /// The rank that a blocked rank waits for, and why.
+  std::pair<int, std::string> waitsFor(int rank) {
+    const Action &action = *head(rank);
+    if (isMessage(action.kind)) {
+      Action other = action;
+      other.kind = counterpart(action.kind);
+      std::swap(other.stage, other.peer);
+      return {peerRank(action), "reach " + other.str()};
+    }
+    if (isCollective(action)) {
+      const Collective &collective = collectives[key(action)];
+      for (int member : collective.members)
+        if (!collective.arrived.count(member))
+          return {member, "reach " + std::string(spelling(action.kind))};
+    }
+    int stage = missing(action);
+    if (stage < 0)
+      return {rank, "go on"};
+    Action needed = action;
+    needed.stage = stage;
+    needed.version = 0;
+    needed.kind = action.kind == ActionKind::Forward || stage == action.stage ? ActionKind::Forward
+                                                                              : ActionKind::FullBackward;
+    return {pipeline.rankOf(stage, action.direction), "run " + needed.str()};
+  }
+
+  Error deadlock(int rank) {
+    // Follow who waits for whom until a rank comes up again or one that has ended.
+    std::vector<int> path;
+    std::vector<int> position(schedule.rows.size(), -1);
+    std::vector<std::string> reasons;
+    while (head(rank) && position[rank] < 0) {
+      position[rank] = static_cast<int>(path.size());
+      path.push_back(rank);
+      auto [other, reason] = waitsFor(rank);
+      reasons.push_back(reason + " on rank " + std::to_string(other));
+      rank = other;
+    }
+    std::vector<Place> places;
+    std::string text;
+    size_t first = 0;
+    if (head(rank)) {
+      first = position[rank];
+      text = "deadlock: these " + std::to_string(path.size() - first) + " ranks wait for each other in a cycle";
+      if (path.size() - first == 1)
+        text = "deadlock: rank " + std::to_string(rank) + " waits for an action that is later in its own row";
+    } else {
+      text = "deadlock: rank " + std::to_string(rank) + " has ended, and others wait for it";
+    }
+    constexpr size_t mostLines = 16;
+    for (size_t i = first; i < path.size(); ++i) {
+      places.push_back({path[i], static_cast<int>(next[path[i]])});
+      if (i - first < mostLines)
+        text += "\n  rank " + std::to_string(path[i]) + " waits at " + head(path[i])->str() + " to " + reasons[i];
+      else if (i - first == mostLines)
+        text += "\n  ...";
+    }
+    text += buffers > 0 ? "\nMove one of these actions, or give the links more buffers."
+                        : "\nMove one of these actions so that both ends of each link reach it in one order.";
+    return failAt(schedule, text, places);
+  }
+
+  const Pipeline &pipeline;
+  const PipelineGraph &graph;
+  const TableShape &shape;
+  const Schedule &schedule;
+  int buffers;
+  bool withMessages;
+  std::vector<size_t> next;
+  std::vector<char> waiting; // queued in `ready`
+  std::vector<int> ready;
+  std::vector<uint8_t> done;
+  std::map<Key, Collective> collectives;
+  std::unordered_map<uint64_t, std::deque<Place>> channels;
+  std::optional<std::string> misordered;
+  std::vector<Place> misorderedAt;
+};
+} // namespace
+
+Status runToEnd(const Pipeline &pipeline, const PipelineGraph &graph, const TableShape &shape, const Schedule &schedule,
+                int buffers) {
+  return Run(pipeline, graph, shape, schedule, buffers).run();
+}
+
+} // namespace braid::plan
