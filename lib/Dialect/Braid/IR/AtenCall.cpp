@@ -40,14 +40,30 @@ std::string getAttrName(ArgKind kind, StringRef name) {
   return name.str();
 }
 
+/// Whether ODS gave the op AttrSizedOperandSegments: with two or more optional arguments or lists.
+static bool hasSegments(ArrayRef<ArgSpec> specs) {
+  return llvm::count_if(specs, [](const ArgSpec &spec) {
+           return hasOperands(spec.kind) && spec.kind != ArgKind::Tensor;
+         }) > 1;
+}
+
 std::optional<AtenCall> getAtenCall(Operation *op) {
   AtenCall call;
   if (auto typed = dyn_cast<AtenOpInterface>(op)) {
     call.name = typed.getAtenName();
-    ArrayRef<int32_t> segments =
-        cast<DenseI32ArrayAttr>(*op->getInherentAttr("operandSegmentSizes")).asArrayRef();
+    ArrayRef<ArgSpec> specs = typed.getArgSpecs();
+    // With one optional argument or list there is no segment attribute: it has what the others leave.
+    SmallVector<int32_t> segments;
+    if (auto sizes = dyn_cast_or_null<DenseI32ArrayAttr>(op->getInherentAttr("operandSegmentSizes").value_or(nullptr))) {
+      segments.assign(sizes.asArrayRef().begin(), sizes.asArrayRef().end());
+    } else {
+      int32_t single = llvm::count_if(specs, [](const ArgSpec &spec) { return spec.kind == ArgKind::Tensor; });
+      for (const ArgSpec &spec : specs)
+        if (hasOperands(spec.kind))
+          segments.push_back(spec.kind == ArgKind::Tensor ? 1 : op->getNumOperands() - single);
+    }
     unsigned segment = 0, start = 0;
-    for (const ArgSpec &spec : typed.getArgSpecs()) {
+    for (const ArgSpec &spec : specs) {
       unsigned size = hasOperands(spec.kind) ? segments[segment++] : 0;
       Attribute attr;
       if (hasAttr(spec.kind))
@@ -58,10 +74,10 @@ std::optional<AtenCall> getAtenCall(Operation *op) {
     return call;
   }
   auto readOpaque = [&](StringAttr name, ArrayAttr names, ArrayRef<int64_t> kinds, ArrayRef<int64_t> counts,
-                        ArrayAttr attributes, OperandRange tensors, OperandRange indices) {
+                        ArrayAttr constants, OperandRange tensors, OperandRange indices) {
     call.name = name.getValue();
     unsigned tensor = 0, index = 0;
-    for (auto [argName, kindNumber, count, attr] : llvm::zip(names, kinds, counts, attributes)) {
+    for (auto [argName, kindNumber, count, attr] : llvm::zip(names, kinds, counts, constants)) {
       auto kind = static_cast<ArgKind>(kindNumber);
       bool sizes = kind == ArgKind::SymInt || kind == ArgKind::SymIntList;
       OperandRange operands = sizes ? indices.slice(index, count) : tensors.slice(tensor, count);
@@ -71,13 +87,13 @@ std::optional<AtenCall> getAtenCall(Operation *op) {
     }
   };
   if (auto opaque = dyn_cast<OpaqueOp>(op)) {
-    readOpaque(opaque.getNameAttr(), opaque.getNames(), opaque.getKinds(), opaque.getCounts(), opaque.getAttributes(),
+    readOpaque(opaque.getNameAttr(), opaque.getNames(), opaque.getKinds(), opaque.getCounts(), opaque.getConstants(),
                opaque.getTensors(), opaque.getIndices());
     return call;
   }
   if (auto gradient = dyn_cast<AtenGradientOp>(op)) {
     readOpaque(gradient.getNameAttr(), gradient.getNames(), gradient.getKinds(), gradient.getCounts(),
-               gradient.getAttributes(), gradient.getTensors(), gradient.getIndices());
+               gradient.getConstants(), gradient.getTensors(), gradient.getIndices());
     return call;
   }
   return std::nullopt;
@@ -190,7 +206,8 @@ FailureOr<Operation *> buildAtenOp(OpBuilder &builder, Location loc, OperationNa
     if (attr)
       state.addAttribute(getAttrName(spec.kind, spec.name), attr);
   }
-  state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(segments));
+  if (hasSegments(specs))
+    state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(segments));
 
   // The shape rule needs an operation to look at: one without results, outside of any block.
   Operation *probe = Operation::create(state);
@@ -448,7 +465,8 @@ private:
     if (!types.empty())
       return parser.emitError(at, "the type lists too many tensor operands");
     state.addTypes(type.getResults());
-    state.addAttribute("operandSegmentSizes", parser.getBuilder().getDenseI32ArrayAttr(segments));
+    if (hasSegments(specs))
+      state.addAttribute("operandSegmentSizes", parser.getBuilder().getDenseI32ArrayAttr(segments));
     return success();
   }
 

@@ -48,8 +48,8 @@ LogicalResult ScalarTensorOp::inferShapes(ShapeAnalysis &, SmallVectorImpl<Tenso
 
 LogicalResult OpaqueOp::verify() {
   if (getNames().size() != getKinds().size() || getNames().size() != getCounts().size() ||
-      getNames().size() != getAttributes().size())
-    return emitOpError("needs one name, kind, count and attribute for each argument");
+      getNames().size() != getConstants().size())
+    return emitOpError("needs one name, kind, count and constant for each argument");
   int64_t tensors = 0, indices = 0;
   for (auto [kind, count] : llvm::zip(getKinds(), getCounts())) {
     if (kind < 0 || kind > static_cast<int64_t>(ArgKind::BoolList) || count < 0)
@@ -109,7 +109,7 @@ LogicalResult OpaqueOp::buildGradient(GradientBuilder &g) {
   }
   Builder builder(getContext());
   auto gradient = AtenGradientOp::create(g.getBuilder(), getLoc(), types, getTensors(), getIndices(), cotangents,
-                                         getNameAttr(), getNames(), getKindsAttr(), getCountsAttr(), getAttributes(),
+                                         getNameAttr(), getNames(), getKindsAttr(), getCountsAttr(), getConstants(),
                                          builder.getDenseBoolArrayAttr(present), builder.getDenseI64ArrayAttr(wanted));
   for (auto [number, value] : llvm::zip(wanted, gradient.getResults())) {
     g.getShapes().setShape(value, g.shapeOf(getTensors()[number]));

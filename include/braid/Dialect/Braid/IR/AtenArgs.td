@@ -19,8 +19,7 @@ include "braid/Dialect/Braid/IR/BraidDialect.td"
 include "braid/Dialect/Braid/IR/BraidInterfaces.td"
 
 /// Int attributes as int64_t; ODS's own I64Attr reads back as unsigned.
-def Braid_IntAttr : I64Attr {
-  let returnType = "int64_t";
+def Braid_IntAttr : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit integer"> {
   let convertFromStorage = "$_self.getInt()";
 }
 /// An int, float or bool, as Python passed it: at::Scalar.
@@ -30,25 +29,26 @@ def Braid_ScalarAttr : Attr<CPred<"::llvm::isa<::mlir::IntegerAttr, ::mlir::Floa
   let convertFromStorage = "$_self";
 }
 
-class AtenArg<string argName, string argKind, dag odsArguments> {
+class AtenArg<string argName, string argKind, dag odsArguments, bit isVariadic = false> {
   string name = argName;
   string kind = argKind;
   dag arguments = odsArguments;
+  bit variadic = isVariadic;
 }
 
 // Operands.
 class T<string n> : AtenArg<n, "Tensor", !dag(ins, [AnyRankedTensor], [n])>;
-class OptT<string n> : AtenArg<n, "OptionalTensor", !dag(ins, [Optional<AnyRankedTensor>], [n])>;
-class TList<string n> : AtenArg<n, "TensorList", !dag(ins, [Variadic<AnyRankedTensor>], [n])>;
+class OptT<string n> : AtenArg<n, "OptionalTensor", !dag(ins, [Optional<AnyRankedTensor>], [n]), true>;
+class TList<string n> : AtenArg<n, "TensorList", !dag(ins, [Variadic<AnyRankedTensor>], [n]), true>;
 /// Tensor?[]: `present_<name>` says for each entry whether it has an operand.
 class OptTList<string n> : AtenArg<n, "OptionalTensorList",
-  !dag(ins, [Variadic<AnyRankedTensor>, DenseBoolArrayAttr], [n, "present_" # n])>;
+  !dag(ins, [Variadic<AnyRankedTensor>, DenseBoolArrayAttr], [n, "present_" # n]), true>;
 
 // Sizes: an index operand, or a constant in `static_<name>`. In lists kDynamic marks the entries that are operands.
 class SymInt<string n> : AtenArg<n, "SymInt",
-  !dag(ins, [Optional<Index>, OptionalAttr<Braid_IntAttr>], [n, "static_" # n])>;
+  !dag(ins, [Optional<Index>, OptionalAttr<Braid_IntAttr>], [n, "static_" # n]), true>;
 class SymIntList<string n> : AtenArg<n, "SymIntList",
-  !dag(ins, [Variadic<Index>, DenseI64ArrayAttr], [n, "static_" # n])>;
+  !dag(ins, [Variadic<Index>, DenseI64ArrayAttr], [n, "static_" # n]), true>;
 
 // Attributes. A default is the schema's own; an absent attribute leaves the argument to it.
 class Int<string n, string default = ""> : AtenArg<n, "Int",
@@ -67,10 +67,12 @@ class BoolList<string n> : AtenArg<n, "BoolList", !dag(ins, [OptionalAttr<DenseB
 /// `gradientRule` one in braid::gradients, or "" if the op is not differentiable.
 class Braid_AtenOp<string mnemonic, string atenName, list<AtenArg> args, string shapeRule, string gradientRule = "",
                    string flopsRule = "elementwise", dag res = (outs AnyRankedTensor:$result)>
-    : Op<Braid_Dialect, mnemonic, [
-        Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<AtenOpInterface>,
+    : Op<Braid_Dialect, mnemonic, !listconcat(
+        // ODS refuses the trait where there is nothing to segment.
+        !if(!gt(!foldl(0, args, count, arg, !add(count, arg.variadic)), 1), [AttrSizedOperandSegments], []<Trait>), [
+        Pure, DeclareOpInterfaceMethods<AtenOpInterface>,
         DeclareOpInterfaceMethods<ShapeOpInterface>, DeclareOpInterfaceMethods<GradientOpInterface>,
-        DeclareOpInterfaceMethods<CostOpInterface>, LayoutOpInterface]> {
+        DeclareOpInterfaceMethods<CostOpInterface>, LayoutOpInterface])> {
   let summary = atenName;
   let arguments = !foldl((ins), args, all, arg, !con(all, arg.arguments));
   let results = res;
@@ -78,8 +80,7 @@ class Braid_AtenOp<string mnemonic, string atenName, list<AtenArg> args, string 
   let extraClassDefinition = [{
     ::llvm::StringRef $cppClass::getAtenName() { return "}] # atenName # [{"; }
     ::llvm::ArrayRef<::braid::ArgSpec> $cppClass::getArgSpecs() {
-      static constexpr ::braid::ArgSpec specs[] = {}]
-      # "{" # !interleave(!foreach(arg, args, "{::braid::ArgKind::" # arg.kind # ", \"" # arg.name # "\"}"), ", ")
+      static constexpr ::braid::ArgSpec specs[] = {}] # !interleave(!foreach(arg, args, "{::braid::ArgKind::" # arg.kind # ", \"" # arg.name # "\"}"), ", ")
       # [{};
       return specs;
     }

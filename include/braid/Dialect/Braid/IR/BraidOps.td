@@ -92,13 +92,13 @@ def Braid_OpaqueOp : Braid_Op<"aten", [Pure, AttrSizedOperandSegments, DeclareOp
                                       DeclareOpInterfaceMethods<GradientOpInterface>]> {
   let summary = "Any ATen operator that has no typed op";
   let description = [{
-    `names` and `kinds` spell the arguments as a typed op's specs do; `attributes` has one entry for each argument that
+    `names` and `kinds` spell the arguments as a typed op's specs do; `constants` has one entry for each argument that
     is no operand (unit otherwise), `counts` the number of tensor operands of each argument. `dims` gives each result's
     dims as expressions over the operands' dims: `a.0` is dim 0 of the first tensor operand.
     Its gradient is ATen's own: the operator is run again under autograd.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$tensors, Variadic<Index>:$indices, StrAttr:$name, StrArrayAttr:$names,
-                       DenseI64ArrayAttr:$kinds, DenseI64ArrayAttr:$counts, ArrayAttr:$attributes, ArrayAttr:$dims);
+                       DenseI64ArrayAttr:$kinds, DenseI64ArrayAttr:$counts, ArrayAttr:$constants, ArrayAttr:$dims);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = "$name `(` $tensors `)` (`sizes` `(` $indices^ `)`)? attr-dict `:` functional-type($tensors, $results)";
   let hasVerifier = 1;
@@ -112,7 +112,7 @@ def Braid_AtenGradientOp : Braid_Op<"aten_gradient", [Pure, AttrSizedOperandSegm
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$tensors, Variadic<Index>:$indices,
                        Variadic<AnyRankedTensor>:$cotangents, StrAttr:$name, StrArrayAttr:$names,
-                       DenseI64ArrayAttr:$kinds, DenseI64ArrayAttr:$counts, ArrayAttr:$attributes,
+                       DenseI64ArrayAttr:$kinds, DenseI64ArrayAttr:$counts, ArrayAttr:$constants,
                        DenseBoolArrayAttr:$present_cotangents, DenseI64ArrayAttr:$wanted);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
