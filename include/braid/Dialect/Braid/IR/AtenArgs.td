@@ -53,6 +53,7 @@ class SymIntList<string n> : AtenArg<n, "SymIntList",
 // Attributes. A default is the schema's own; an absent attribute leaves the argument to it.
 class Int<string n, string default = ""> : AtenArg<n, "Int",
   !dag(ins, [!if(!empty(default), Braid_IntAttr, DefaultValuedOptionalAttr<Braid_IntAttr, default>)], [n])>;
+class OptInt<string n> : AtenArg<n, "Int", !dag(ins, [OptionalAttr<Braid_IntAttr>], [n])>;
 class Float<string n, string default = ""> : AtenArg<n, "Float",
   !dag(ins, [!if(!empty(default), OptionalAttr<F64Attr>, DefaultValuedOptionalAttr<F64Attr, default>)], [n])>;
 class Bool<string n, string default = "false"> : AtenArg<n, "Bool",
@@ -64,15 +65,18 @@ class IntList<string n> : AtenArg<n, "IntList", !dag(ins, [OptionalAttr<DenseI64
 class BoolList<string n> : AtenArg<n, "BoolList", !dag(ins, [OptionalAttr<DenseBoolArrayAttr>], [n])>;
 
 /// An ATen operator. `shapeRule` and `flopsRule` name C++ functions in braid::shapes and braid::costs that take the op;
-/// `gradientRule` one in braid::gradients, or "" if the op is not differentiable.
+/// `gradientRule` one in braid::gradients, or "" if the op is not differentiable; `factorRule` one in braid::factors, or
+/// "" if the op has no factor map.
 class Braid_AtenOp<string mnemonic, string atenName, list<AtenArg> args, string shapeRule, string gradientRule = "",
-                   string flopsRule = "elementwise", dag res = (outs AnyRankedTensor:$result)>
+                   string flopsRule = "elementwise", dag res = (outs AnyRankedTensor:$result),
+                   string factorRule = "">
     : Op<Braid_Dialect, mnemonic, !listconcat(
         // ODS refuses the trait where there is nothing to segment.
         !if(!gt(!foldl(0, args, count, arg, !add(count, arg.variadic)), 1), [AttrSizedOperandSegments], []<Trait>), [
         Pure, DeclareOpInterfaceMethods<AtenOpInterface>,
         DeclareOpInterfaceMethods<ShapeOpInterface>, DeclareOpInterfaceMethods<GradientOpInterface>,
-        DeclareOpInterfaceMethods<CostOpInterface>, LayoutOpInterface])> {
+        DeclareOpInterfaceMethods<CostOpInterface>,
+        DeclareOpInterfaceMethods<LayoutOpInterface, ["getFactorMap"]>])> {
   let summary = atenName;
   let arguments = !foldl((ins), args, all, arg, !con(all, arg.arguments));
   let results = res;
@@ -96,6 +100,10 @@ class Braid_AtenOp<string mnemonic, string atenName, list<AtenArg> args, string 
     ::braid::plan::Expr $cppClass::getFlops(::braid::ShapeAnalysis &analysis) {
       return ::braid::costs::}] # flopsRule # [{(*this, analysis);
     }
+    std::optional<::braid::FactorMap> $cppClass::getFactorMap(::braid::ShapeAnalysis &analysis) {
+      return }] # !if(!empty(factorRule), "std::nullopt",
+                      "::braid::factors::" # factorRule # "(*this, analysis)") # [{;
+    }
     ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &state) {
       return ::braid::parseAtenOp(getArgSpecs(), parser, state);
     }
@@ -105,7 +113,7 @@ class Braid_AtenOp<string mnemonic, string atenName, list<AtenArg> args, string 
 
 /// An ATen operator with two or more results.
 class Braid_AtenMultiOp<string mnemonic, string atenName, list<AtenArg> args, dag res, string shapeRule,
-                        string gradientRule = "", string flopsRule = "elementwise">
-    : Braid_AtenOp<mnemonic, atenName, args, shapeRule, gradientRule, flopsRule, res>;
+                        string gradientRule = "", string flopsRule = "elementwise", string factorRule = "">
+    : Braid_AtenOp<mnemonic, atenName, args, shapeRule, gradientRule, flopsRule, res, factorRule>;
 
 #endif // BRAID_DIALECT_BRAID_IR_ATENARGS_TD

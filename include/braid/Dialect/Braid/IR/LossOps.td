@@ -1,4 +1,4 @@
-//===- LossOps.td - ATen operators ---------------*- tablegen -*-===//
+//===- LossOps.td - Losses -------------------------------*- tablegen -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,5 +9,29 @@
 #define BRAID_DIALECT_BRAID_IR_LOSSOPS_TD
 
 include "braid/Dialect/Braid/IR/AtenArgs.td"
+
+class Braid_LossOp<string mnemonic, string atenName, list<AtenArg> args, string shapeRule, string gradientRule = "",
+                   string factorRule = "loss">
+    : Braid_AtenOp<mnemonic, atenName, args, shapeRule, gradientRule, "loss", factorRule = factorRule>;
+
+// `reduction` is ATen's: 0 none, 1 mean, 2 sum.
+def Braid_CrossEntropyLossOp : Braid_LossOp<"cross_entropy_loss", "aten::cross_entropy_loss",
+  [T<"self">, T<"target">, OptT<"weight">, Int<"reduction", "1">, SymInt<"ignore_index">,
+   Float<"label_smoothing", "0.0">], "crossEntropy", "crossEntropyLoss", "classLoss">;
+def Braid_NllLossForwardOp : Braid_AtenMultiOp<"nll_loss_forward", "aten::nll_loss_forward",
+  [T<"self">, T<"target">, OptT<"weight">, Int<"reduction">, SymInt<"ignore_index">],
+  (outs AnyRankedTensor:$output, AnyRankedTensor:$total_weight), "nllLossForward", "nllLossForward", "loss",
+  "classLoss">;
+def Braid_NllLossBackwardOp : Braid_LossOp<"nll_loss_backward", "aten::nll_loss_backward",
+  [T<"grad_output">, T<"self">, T<"target">, OptT<"weight">, Int<"reduction">, SymInt<"ignore_index">,
+   T<"total_weight">], "nllLossBackward", "", "nllLossBackward">;
+def Braid_MseLossOp : Braid_LossOp<"mse_loss", "aten::mse_loss", [T<"self">, T<"target">, Int<"reduction", "1">],
+  "pointwiseLoss", "mseLoss">;
+def Braid_MseLossBackwardOp : Braid_LossOp<"mse_loss_backward", "aten::mse_loss_backward",
+  [T<"grad_output">, T<"self">, T<"target">, Int<"reduction">], "broadcast", "", "broadcast">;
+def Braid_BinaryCrossEntropyWithLogitsOp : Braid_LossOp<"binary_cross_entropy_with_logits",
+  "aten::binary_cross_entropy_with_logits",
+  [T<"self">, T<"target">, OptT<"weight">, OptT<"pos_weight">, Int<"reduction", "1">], "pointwiseLoss",
+  "binaryCrossEntropyWithLogits">;
 
 #endif // BRAID_DIALECT_BRAID_IR_LOSSOPS_TD
