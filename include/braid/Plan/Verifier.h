@@ -30,7 +30,7 @@ namespace braid::plan {
 struct VerifyOptions {
   int buffers = 0;         // messages that a link holds: 0 means that a send blocks until its receive is reached
   int maxActivations = -1; // (stage, micro-batch) activations that a rank may hold at once; -1: any number
-  std::vector<int> maxActivationsOfRank; // the same for each rank, where given
+  std::vector<int> maxActivationsOfRank = {}; // the same for each rank, where given
 };
 
 struct ScheduleFacts {
