@@ -1,0 +1,231 @@
+//===- FailureTest.cpp - How every transport must fail --------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/conformance/Ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace braid::runtime;
+using namespace braid::runtime::conformance;
+using braid::plan::Result;
+using braid::plan::Status;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// The error of a call that must fail, for the test to look at.
+std::string errorOf(const Status &status) { return status ? "no error" : status.error(); }
+
+class FailureTest : public testing::TestWithParam<Kind> {};
+
+TEST_P(FailureTest, MismatchNamesBothSides) {
+  struct Case {
+    size_t sentBytes, expectedBytes;
+    uint64_t sentTag, expectedTag;
+  };
+  for (Case test : {Case{64, 128, 7, 7}, Case{64, 64, 7, 9}, Case{0, 64, 7, 7}, Case{200000, 0, 7, 7}}) {
+    auto results = runRanks(GetParam(), 2, [&](Transport &transport) {
+      std::vector<char> data(200000);
+      if (transport.rank() == 0) {
+        (void)transport.send(1, data.data(), test.sentBytes, test.sentTag);
+        return errorOf(transport.recv(1, data.data(), 1, 1)); // the sender learns of it
+      }
+      return errorOf(transport.recv(0, data.data(), test.expectedBytes, test.expectedTag));
+    });
+    std::string words = "rank 1 expected " + std::to_string(test.expectedBytes) + " bytes with tag " +
+                        std::to_string(test.expectedTag) + " from rank 0, but rank 0 sent " +
+                        std::to_string(test.sentBytes) + " bytes with tag " + std::to_string(test.sentTag) + ";";
+    EXPECT_THAT(results[1].complaint, StartsWith(words));
+    EXPECT_THAT(results[0].complaint, StartsWith("rank 1 failed: " + words));
+  }
+}
+
+TEST_P(FailureTest, CollectivesThatDisagreeAreNamed) {
+  auto results = runRanks(GetParam(), 2, [](Transport &transport) {
+    double value = 0;
+    return errorOf(transport.rank() == 0 ? transport.barrier() : transport.allReduceSum(&value, 1));
+  });
+  // Either rank may find out first.
+  EXPECT_THAT(results[0].complaint + results[1].complaint, HasSubstr("0 bytes of a barrier"));
+  EXPECT_THAT(results[0].complaint + results[1].complaint, HasSubstr("8 bytes of an all-reduce"));
+}
+
+TEST_P(FailureTest, FailReachesEverybody) {
+  auto start = Clock::now();
+  auto results = runRanks(GetParam(), 3, [](Transport &transport) -> std::string {
+    (void)transport.barrier();
+    char byte;
+    if (transport.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100)); // the others wait by then
+      std::string own = errorOf(transport.fail("the loss is not finite"));
+      return own + "|" + errorOf(transport.fail("a second reason")) + "|" + errorOf(transport.send(0, &byte, 1, 0));
+    }
+    std::string first = errorOf(transport.recv(1 - transport.rank() + 1, &byte, 1, 0));
+    std::string second = errorOf(transport.poll());
+    std::optional<Failure> failure = transport.failure();
+    return first == second && failure && failure->rank == 1 ? first : first + " but then " + second;
+  });
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
+  EXPECT_EQ(results[1].complaint, "the loss is not finite|the loss is not finite|the loss is not finite");
+  EXPECT_EQ(results[0].complaint, "rank 1 failed: the loss is not finite");
+  EXPECT_EQ(results[2].complaint, "rank 1 failed: the loss is not finite");
+}
+
+TEST_P(FailureTest, WaitsEndAtTheDeadline) {
+  TransportOptions options;
+  options.deadline = std::chrono::milliseconds(400);
+  std::vector<double> waited(2);
+  auto results = runRanks(
+      GetParam(), 2,
+      [&](Transport &transport) {
+        std::vector<char> data(size_t(40) << 20);
+        if (transport.rank() == 1) { // alive, but elsewhere
+          std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+          return errorOf(transport.poll());
+        }
+        auto start = Clock::now();
+        std::string error = errorOf(transport.recv(1, data.data(), 640, 11));
+        auto time = Clock::now() - start;
+        return time < std::chrono::milliseconds(390) || time > std::chrono::milliseconds(900) ? "at a wrong time"
+                                                                                              : error;
+      },
+      options);
+  EXPECT_THAT(results[0].complaint, StartsWith("rank 0 waited 0.4 s for 640 bytes with tag 11 from rank 1; "));
+  EXPECT_THAT(results[1].complaint, StartsWith("rank 0 failed: rank 0 waited 0.4 s for 640 bytes"));
+}
+
+TEST_P(FailureTest, SendsEndAtTheDeadline) {
+  if (GetParam() == Kind::Threads)
+    GTEST_SKIP() << "its buffers have no end";
+  TransportOptions options;
+  options.deadline = std::chrono::milliseconds(400);
+  auto results = runRanks(
+      GetParam(), 2,
+      [&](Transport &transport) {
+        std::vector<char> data(size_t(40) << 20);
+        if (transport.rank() == 0)
+          return errorOf(transport.send(1, data.data(), data.size(), 5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+        return errorOf(transport.poll());
+      },
+      options);
+  EXPECT_THAT(results[0].complaint, StartsWith("rank 0 waited 0.4 s for 41943040 bytes with tag 5 to reach rank 1; "));
+}
+
+TEST_P(FailureTest, APeerThatFinishedIsNamed) {
+  auto results = runRanks(GetParam(), 2, [](Transport &transport) -> std::string {
+    uint32_t value = 42;
+    if (transport.rank() == 1)
+      return errorOf(transport.send(0, &value, sizeof value, 1));
+    uint32_t got = 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(GetParam() == Kind::BlockingThreads ? 0 : 100));
+    // What was sent before leaving arrives; what was not sent never will.
+    if (Status status = transport.recv(1, &got, sizeof got, 1); !status || got != value)
+      return "the last message was lost: " + errorOf(status);
+    return errorOf(transport.recv(1, &got, sizeof got, 2));
+  });
+  EXPECT_EQ(results[1].complaint, "no error");
+  EXPECT_THAT(results[0].complaint,
+              StartsWith("rank 0 waits for 4 bytes with tag 2 from rank 1, but rank 1 has already finished; "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, FailureTest,
+                         testing::Values(Kind::Threads, Kind::BlockingThreads, Kind::ShmThreads, Kind::ShmFork,
+                                         Kind::ShmName),
+                         [](const auto &info) { return nameOf(info.param); });
+
+class ProcessTest : public testing::TestWithParam<Kind> {};
+
+TEST_P(ProcessTest, AKilledRankIsNamed) {
+  for (int size : {2, 4}) {
+    auto start = Clock::now();
+    auto results = runRanks(GetParam(), size, [](Transport &transport) -> std::string {
+      (void)transport.barrier();
+      std::vector<char> data(size_t(40) << 20);
+      if (transport.rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        raise(SIGKILL);
+      }
+      if (transport.rank() == 0)
+        return errorOf(transport.recv(1, data.data(), 8, 0));
+      if (transport.rank() == 2)
+        return errorOf(transport.send(1, data.data(), data.size(), 0));
+      return errorOf(transport.recv(0, data.data(), 8, 0)); // a rank that is itself alive
+    });
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
+    for (int rank = 0; rank < size; ++rank) {
+      if (rank == 1) {
+        EXPECT_TRUE(WIFSIGNALED(results[1].status));
+        continue;
+      }
+      EXPECT_THAT(results[rank].complaint, StartsWith("rank 1 failed: its process (pid ")) << rank;
+      EXPECT_THAT(results[rank].complaint, HasSubstr(") ended in the middle of the run")) << rank;
+    }
+  }
+}
+
+TEST_P(ProcessTest, AKilledRankMayBeBusySending) {
+  auto start = Clock::now();
+  auto results = runRanks(GetParam(), 2, [](Transport &transport) -> std::string {
+    std::vector<char> data(size_t(8) << 20);
+    if (transport.rank() == 0) {
+      std::thread killer([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        raise(SIGKILL);
+      });
+      while (transport.send(1, data.data(), data.size(), 0)) {
+      }
+      killer.join();
+    }
+    while (true)
+      if (Status status = transport.recv(0, data.data(), data.size(), 0); !status)
+        return status.error();
+  });
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
+  EXPECT_THAT(results[1].complaint, StartsWith("rank 0 failed: its process (pid "));
+}
+
+TEST_P(ProcessTest, NothingHasAName) {
+  auto listed = [] {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    for (const auto &entry : std::filesystem::directory_iterator("/dev/shm", ignored))
+      if (entry.path().filename().string().find("braid") != std::string::npos)
+        names.push_back(entry.path());
+    return names;
+  };
+  std::vector<std::string> before = listed();
+  auto results = runRanks(GetParam(), 2, [&](Transport &transport) -> std::string {
+    (void)transport.barrier();
+    std::ifstream maps("/proc/self/maps");
+    std::string line, found;
+    while (std::getline(maps, line))
+      if (line.find("braid (deleted)") != std::string::npos)
+        found += line.find("/memfd:") == std::string::npos ? "a file " : "memory ";
+    if (transport.rank() == 1)
+      raise(SIGKILL); // a crash leaves nothing either
+    return found;
+  });
+  EXPECT_EQ(results[0].complaint, "memory ");
+  EXPECT_EQ(listed(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, ProcessTest, testing::Values(Kind::ShmFork, Kind::ShmName),
+                         [](const auto &info) { return nameOf(info.param); });
+
+} // namespace

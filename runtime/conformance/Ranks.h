@@ -1,0 +1,51 @@
+//===- Ranks.h - Running the ranks of a test ---------------------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A conformance test is one function that every rank runs, on every kind of transport.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_RUNTIME_CONFORMANCE_RANKS_H
+#define BRAID_RUNTIME_CONFORMANCE_RANKS_H
+
+#include "runtime/transport/Transport.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace braid::runtime::conformance {
+
+enum class Kind {
+  Threads,         // buffered
+  BlockingThreads, // sends block until they are received, and messages are late
+  ShmThreads,      // the shared-memory transport between threads, where thread sanitizers see both ends
+  ShmFork,         // processes that inherited their segment
+  ShmName,         // processes that meet by name
+};
+
+/// The name in test names.
+std::string nameOf(Kind kind);
+bool hasProcesses(Kind kind);
+
+/// What a rank runs: returns "" or a complaint.
+using Body = std::function<std::string(Transport &)>;
+
+struct RankResult {
+  std::string complaint;
+  int status = 0; // of the process, as waitpid has it; 0 for threads
+};
+
+/// Runs `body` on all ranks and waits for them.
+std::vector<RankResult> runRanks(Kind kind, int size, const Body &body, const TransportOptions &options = {});
+
+/// The same, and expects no complaint.
+void expectRanks(Kind kind, int size, const Body &body, const TransportOptions &options = {});
+
+} // namespace braid::runtime::conformance
+
+#endif // BRAID_RUNTIME_CONFORMANCE_RANKS_H

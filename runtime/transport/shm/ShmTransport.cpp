@@ -1,0 +1,258 @@
+//===- ShmTransport.cpp - Ranks that are processes of one machine ---------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/transport/shm/ShmTransport.h"
+#include "runtime/transport/Words.h"
+#include "runtime/transport/shm/Waiter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+namespace braid::runtime {
+
+using plan::Error;
+using plan::Result;
+using plan::Status;
+using namespace shm;
+
+namespace {
+
+/// The first piece of a large message is small, so that the receiver starts early.
+constexpr size_t firstPieceBytes = 16 << 10;
+/// The sender looks for blocks that came back once this many are out. Looking takes a cache line from the receiver.
+constexpr size_t piecesBeforeReclaim = 8;
+
+struct StartedSend {
+  const char *data;
+  size_t bytes;
+  uint64_t tag;
+  size_t written;
+  bool done;
+};
+
+/// This rank's end of the channel to one peer.
+struct Outgoing {
+  int peer;
+  Channel *channel;
+  uint64_t produced = 0, reclaimed = 0; // pieces
+  uint64_t started = 0, finished = 0;   // messages
+  std::vector<uint32_t> freeBlocks;
+  std::deque<StartedSend> unfinished;
+};
+
+struct Incoming {
+  Channel *channel;
+  uint64_t consumed = 0;
+};
+
+class ShmTransport final : public Transport {
+public:
+  ShmTransport(std::shared_ptr<Segment> shared, int rank, const TransportOptions &options)
+      : Transport(rank, shared->worldSize()), segment(std::move(shared)), waiter(segment, rank, options),
+        deadline(options.deadline) {
+    for (int peer = 0; peer < size(); ++peer) {
+      Outgoing &out = outgoing.emplace_back();
+      out.peer = peer;
+      out.channel = &segment->channel(rank, peer);
+      for (uint32_t block = 0; block < slotCount; ++block)
+        out.freeBlocks.push_back(slotCount - 1 - block);
+      incoming.push_back({&segment->channel(peer, rank)});
+    }
+  }
+
+  ~ShmTransport() override {
+    segment->rank(rank()).state = RankState::Left;
+    segment->notifyAll(rank());
+  }
+
+  /// Waits until every rank has joined.
+  Status join() {
+    segment->announce(rank());
+    auto missing = [&] {
+      std::string ranks;
+      for (int peer = 0; peer < size(); ++peer)
+        if (segment->rank(peer).state == RankState::Absent)
+          ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(peer);
+      return ranks;
+    };
+    auto allHere = [&] { return missing().empty(); };
+    if (waiter.until(allHere, [] { return false; }) == Waiter::Outcome::TimedOut)
+      return fail("rank " + std::to_string(rank()) + " waited " + words::seconds(deadline) + " for " + missing() +
+                  " to start; see the output of the missing ranks");
+    return groupStatus();
+  }
+
+  const char *name() const override { return "shm"; }
+
+  Result<Transfer> isend(int peer, const void *data, size_t bytes, uint64_t tag) override {
+    if (Status status = words::checkPeer(*this, peer); !status)
+      return Error{status.error()};
+    if (Status status = groupStatus(); !status)
+      return Error{status.error()};
+    Outgoing &out = outgoing[peer];
+    StartedSend send{static_cast<const char *>(data), bytes, tag, 0, false};
+    Transfer transfer{peer, ++out.started};
+    if (out.unfinished.empty()) {
+      while (!send.done && writePiece(out, send))
+        ;
+      if (send.done) {
+        out.finished = transfer.ticket;
+        return transfer;
+      }
+      ++peersWithUnfinished;
+    }
+    out.unfinished.push_back(send);
+    return transfer;
+  }
+
+  Status wait(const Transfer &transfer) override {
+    if (transfer.ticket == 0)
+      return groupStatus();
+    Outgoing &out = outgoing[transfer.peer];
+    if (out.finished >= transfer.ticket)
+      return groupStatus();
+    const StartedSend &send = out.unfinished[transfer.ticket - out.finished - 1];
+    return waitFor({false, transfer.peer, send.bytes, send.tag}, [&] { return out.finished >= transfer.ticket; });
+  }
+
+  Status recv(int peer, void *data, size_t bytes, uint64_t tag) override {
+    if (Status status = words::checkPeer(*this, peer); !status)
+      return status;
+    if (Status status = groupStatus(); !status)
+      return status;
+    Incoming &in = incoming[peer];
+    words::Wait wait{true, peer, bytes, tag};
+    size_t got = 0;
+    do {
+      Slot &slot = in.channel->slots[in.consumed % slotCount];
+      if (slot.ticket != in.consumed + 1)
+        if (Status status = waitFor(wait, [&] { return slot.ticket == in.consumed + 1; }); !status)
+          return status;
+      if (slot.total != bytes || slot.tag != tag)
+        return fail(words::mismatch(rank(), wait, slot.total, slot.tag));
+      if (slot.bytes)
+        std::memcpy(static_cast<char *>(data) + got, contents(slot, peer, rank()), slot.bytes);
+      got += slot.bytes;
+      in.channel->consumed = ++in.consumed;
+      segment->notify(peer);
+      progress();
+    } while (got < bytes);
+    return {};
+  }
+
+  Status poll() override {
+    progress();
+    return groupStatus();
+  }
+
+  Status fail(std::string reason) override {
+    segment->publishFailure(rank(), reason);
+    return groupStatus();
+  }
+
+  std::optional<Failure> failure() const override { return segment->failure(); }
+
+private:
+  Status groupStatus() const {
+    if (!segment->hasFailure())
+      return {};
+    return words::groupFailure(rank(), *segment->failure());
+  }
+
+  char *contents(Slot &slot, int from, int to) const {
+    return slot.total <= sizeof slot.inlined ? slot.inlined : segment->block(from, to, slot.block);
+  }
+
+  /// Takes back the blocks of the pieces that the peer is done with.
+  void reclaim(Outgoing &out) {
+    for (uint64_t consumed = out.channel->consumed; out.reclaimed < consumed; ++out.reclaimed) {
+      const Slot &slot = out.channel->slots[out.reclaimed % slotCount];
+      if (slot.total > sizeof slot.inlined)
+        out.freeBlocks.push_back(slot.block);
+    }
+  }
+
+  /// Copies the next piece of `send` into the channel; false if there is no room.
+  bool writePiece(Outgoing &out, StartedSend &send) {
+    if (out.produced - out.reclaimed >= piecesBeforeReclaim)
+      reclaim(out);
+    if (out.produced - out.reclaimed == slotCount)
+      return false;
+    Slot &slot = out.channel->slots[out.produced % slotCount];
+    slot.tag = send.tag;
+    slot.total = send.bytes;
+    slot.bytes = uint32_t(std::min(send.bytes - send.written, std::clamp(send.written, firstPieceBytes, blockBytes)));
+    if (slot.total > sizeof slot.inlined) {
+      slot.block = out.freeBlocks.back();
+      out.freeBlocks.pop_back();
+    }
+    if (slot.bytes)
+      std::memcpy(contents(slot, rank(), out.peer), send.data + send.written, slot.bytes);
+    send.written += slot.bytes;
+    send.done = send.written == send.bytes;
+    slot.ticket = ++out.produced;
+    segment->notify(out.peer);
+    return true;
+  }
+
+  /// Moves started sends on by a piece for each peer; false if nothing moved.
+  bool progress() {
+    if (peersWithUnfinished == 0)
+      return false;
+    bool moved = false;
+    for (Outgoing &out : outgoing) {
+      if (out.unfinished.empty() || !writePiece(out, out.unfinished.front()))
+        continue;
+      moved = true;
+      if (!out.unfinished.front().done)
+        continue;
+      out.unfinished.pop_front();
+      ++out.finished;
+      peersWithUnfinished -= out.unfinished.empty();
+    }
+    return moved;
+  }
+
+  template <typename Ready> Status waitFor(const words::Wait &wait, const Ready &ready) {
+    bool peerLeft = false;
+    Waiter::Clock::time_point start = Waiter::Clock::now();
+    auto readyOrLeft = [&] {
+      // What the peer sent before it left can be received, so its state is read first.
+      bool left = segment->rank(wait.peer).state == RankState::Left;
+      return ready() || (peerLeft = left);
+    };
+    Waiter::Outcome outcome = waiter.until(readyOrLeft, [&] { return progress(); });
+    if (outcome == Waiter::Outcome::TimedOut)
+      return fail(words::timedOut(rank(), wait, Waiter::Clock::now() - start));
+    if (outcome == Waiter::Outcome::Ready && peerLeft)
+      return fail(words::peerLeft(rank(), wait));
+    return outcome == Waiter::Outcome::Ready ? Status() : groupStatus();
+  }
+
+  std::shared_ptr<Segment> segment;
+  Waiter waiter;
+  std::chrono::milliseconds deadline;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  int peersWithUnfinished = 0;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Transport>> joinShmGroup(std::shared_ptr<Segment> segment, int rank,
+                                                const TransportOptions &options) {
+  if (rank < 0 || rank >= segment->worldSize())
+    return Error{"rank " + std::to_string(rank) + " wants to join a group whose ranks are 0 to " +
+                 std::to_string(segment->worldSize() - 1)};
+  auto transport = std::make_unique<ShmTransport>(std::move(segment), rank, options);
+  if (Status status = transport->join(); !status)
+    return Error{status.error()};
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+} // namespace braid::runtime
