@@ -1,0 +1,88 @@
+//===- Passes.td - Passes on the model graph ----------------*- tablegen -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECT_BRAID_TRANSFORMS_PASSES_TD
+#define BRAID_DIALECT_BRAID_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def InlineModules : Pass<"braid-inline-modules", "::mlir::ModuleOp"> {
+  let summary = "Inlines the functions of module calls into @main";
+  let description = [{
+    Each op gets the path of the module that it came from as `path`; `braid.classes` on the module keeps the class of
+    each path.
+    ```mlir
+    %0 = call @net.up(%x) : ...                 // before
+    %0 = braid.linear(...) {path = "net.up"}    // after
+    ```
+  }];
+}
+
+def ResolveShapes : Pass<"braid-resolve-shapes", "::mlir::ModuleOp"> {
+  let summary = "Turns every size into an expression over named symbols";
+  let description = [{
+    After it there is no `braid.size`, no -1, and every index value is arith over `braid.symbol` and constants. Result
+    types are as static as the expressions are. Equalities that an op needed and the example fulfils become
+    `braid.guards`.
+    ```mlir
+    %s = braid.size %x, 1                              // before
+    %y = braid.view(self = %x, size = [-1, %s, 32])
+    %s = braid.symbol "seq"                            // after
+    %b = braid.symbol "batch"
+    %y = braid.view(self = %x, size = [%b, %s, 32])
+    ```
+  }];
+  let statistics = [Statistic<"numGuards", "guards", "Equalities assumed from the example">];
+}
+
+def SplitLoss : Pass<"braid-split-loss", "::mlir::ModuleOp"> {
+  let summary = "Makes each loss term a sum divided by a count from @prologue";
+  let description = [{
+    The mean of cross entropy, MSE or BCE becomes its sum divided by a count that @main takes as an argument with
+    `braid.count`; @prologue computes the counts from the inputs alone, so that micro-batches of unequal size add up to
+    the loss of the whole batch. Terms may be added and scaled by constants. A loss of another form stays whole, and
+    `braid.whole_loss` on the module says why: then the batch cannot be divided.
+  }];
+  let statistics = [Statistic<"numTerms", "terms", "Loss terms with a count">];
+}
+
+def OutlineUnits : Pass<"braid-outline-units", "::mlir::ModuleOp"> {
+  let summary = "Makes @main a graph of calls to units";
+  let description = [{
+    A unit is what a pipeline may cut: an element of the outermost module list (a transformer layer), or the outermost
+    module with parameters outside of such lists. Ops of outer modules (masks, rotary tables, loss) become glue units,
+    grouped by which units they depend on and which depend on them, so that the graph stays acyclic. Units with equal
+    bodies share one function.
+    ```mlir
+    %1 = braid.call @LlamaDecoderLayer(%0, %mask) params(%w0, ...) {path = "net.model.layers.0"}
+    %2 = braid.call @LlamaDecoderLayer(%1, %mask) params(%w1, ...) {path = "net.model.layers.1"}
+    ```
+  }];
+  let statistics = [Statistic<"numUnits", "units", "Calls in @main">,
+                    Statistic<"numFunctions", "functions", "Distinct unit functions">];
+}
+
+def Decompose : Pass<"braid-decompose", "::mlir::ModuleOp"> {
+  let summary = "Rewrites ops whose gradient needs saved statistics into their parts";
+  let description = [{
+    layer_norm becomes native_layer_norm, cross_entropy_loss becomes log softmax and nll_loss_forward,
+    scaled_dot_product_attention the fused kernel with its logsumexp or, where that does not apply, its mathematical
+    form.
+  }];
+}
+
+def Differentiate : Pass<"braid-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Gives each unit its forward and backward functions";
+  let description = [{
+    For each unit and each set of needed gradients: forward (values and residuals), backward-input, backward-weight
+    and the fused backward, tied by a `braid.derivative`. Residuals and carries are tensors, and hold no parameter and
+    nothing that is computed from parameters, constants and symbols alone: backward computes that again.
+  }];
+  let statistics = [Statistic<"numDerivatives", "derivatives", "Units differentiated">];
+}
+
+#endif // BRAID_DIALECT_BRAID_TRANSFORMS_PASSES_TD
