@@ -19,6 +19,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* The runtime is built with hidden visibility; this is what it shows. */
+#pragma GCC visibility push(default)
 
 #define BRAID_RT_ABI_VERSION 1
 
@@ -89,7 +91,8 @@ braid_status braid_rt_op(const char *name, const char *arguments, braid_op *op);
 
 /**
  * Calls an operator below autograd. Fills `results` with as many owned tensors as the operator returns (a Tensor[]
- * result counts as its elements); fails where that is not `num_results`.
+ * result counts as its elements, and one that the operator leaves undefined is NULL); fails where that is not
+ * `num_results`.
  */
 braid_status braid_rt_call(braid_op op, const braid_value *arguments, int32_t num_arguments, braid_tensor *results,
                            int32_t num_results, const braid_site *site);
@@ -97,7 +100,8 @@ braid_status braid_rt_call(braid_op op, const braid_value *arguments, int32_t nu
 /**
  * The gradient of an operator for which the compiler has no rule: calls it again under ATen's autograd on the same
  * arguments and pulls `cotangents` (one per result; NULL is zero) back. results[j] is the gradient of the
- * `wanted[j]`-th tensor among the arguments (lists count their elements), zeros where autograd gives none.
+ * `wanted[j]`-th tensor among the arguments (lists count their elements, and a NULL counts too; BRAID_NONE does not),
+ * zeros where autograd gives none.
  */
 braid_status braid_rt_call_gradient(braid_op op, const braid_value *arguments, int32_t num_arguments,
                                     const braid_tensor *cotangents, int32_t num_cotangents, const int32_t *wanted,
@@ -144,6 +148,7 @@ typedef struct {
 /** The main function of a compiled program. Returns the exit status of the process. */
 int braid_rt_main(int argc, char **argv, const braid_program *program);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

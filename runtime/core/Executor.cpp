@@ -1,0 +1,325 @@
+//===- Executor.cpp - Walking a rank's action table -----------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Executor.h"
+#include "runtime/core/Text.h"
+
+#include <cmath>
+
+using namespace braid;
+using namespace braid::runtime;
+using plan::ActionKind;
+
+Executor::Executor(const Program &program, int rank, Transport *transport, ParameterStore &parameters,
+                   Optimizer &optimizer, Options options)
+    : program(program), rank(rank), transport(transport), parameters(parameters), optimizer(optimizer),
+      options(options) {}
+
+/// " to stage llm.0 on rank 1"; empty for actions that are no messages.
+static std::string messageText(const Program &program, const plan::Action &action) {
+  if (!plan::isMessage(action.kind))
+    return "";
+  const ModelStage &peer = program.stages[action.peer];
+  return text(plan::isSend(action.kind) ? " to" : " from", " stage ", peer.name, " on rank ", peer.rank);
+}
+
+plan::Result<StepReport> Executor::step(int64_t number, const Batches &data) {
+  stepNumber = number;
+  batches = &data;
+  current = &data.step(number);
+  if (plan::Status status = begin(); !status)
+    return plan::Error{text("step ", number, ": ", status.error())};
+  for (const plan::Action &action : program.schedule.rows[rank]) {
+    if (action.kind == ActionKind::Idle)
+      continue;
+    log.begin(number, action);
+    plan::Status status;
+    try {
+      status = run(action);
+    } catch (const std::exception &error) {
+      status = plan::Error{error.what()};
+    }
+    if (!status)
+      return plan::Error{text("step ", number, ", ", action.str(), " (stage ", program.stages[action.stage].name,
+                              action.microbatch < 0 ? "" : text(", micro-batch ", action.microbatch),
+                              messageText(program, action), "): ", status.error(), "\n  the last actions were ",
+                              log.str())};
+    log.finish();
+  }
+  if (plan::Status status = finishSends(0); !status)
+    return plan::Error{text("step ", number, ", sending what is left: ", status.error())};
+  return report;
+}
+
+plan::Status Executor::begin() {
+  report = {};
+  report.gradientNorm = std::nan("");
+  values.assign(program.edges.size(), PerMicroBatch(program.microbatches));
+  gradients = values;
+  residuals.assign(program.stages.size(), std::vector<std::vector<Tensor>>(program.microbatches));
+  carries = residuals;
+  losses.assign(program.stages.size(), 0);
+  parameters.clearGradients();
+  try {
+    return countTerms();
+  } catch (const std::exception &error) {
+    return plan::Error{error.what()};
+  }
+}
+
+/// What each loss term divides by, over all micro-batches, from the inputs alone: so every rank counts for itself.
+plan::Status Executor::countTerms() {
+  counts.clear();
+  bool used = false;
+  for (const ModelStage &stage : program.stages)
+    used |= stage.rank == rank && !stage.counts.empty();
+  if (!used)
+    return {};
+  std::vector<int64_t> totals(program.counts.names.size());
+  for (int m = 0; m < program.microbatches; ++m) {
+    std::vector<Tensor> inputs;
+    std::vector<braid_tensor> operands;
+    for (int input : program.counts.inputs) {
+      inputs.push_back(batches->slice(program, *current, input, m));
+      operands.push_back(inputs.back().get());
+    }
+    plan::Result<std::vector<Tensor>> results = call(program.counts.function, m, operands, totals.size());
+    if (!results)
+      return plan::Error{results.error()};
+    for (size_t i = 0; i < totals.size(); ++i)
+      totals[i] += (*results)[i].integer();
+  }
+  for (size_t i = 0; i < totals.size(); ++i) {
+    if (totals[i] == 0)
+      return plan::Error{text("the loss is undefined: ", program.counts.names[i],
+                              " divides by the number of its targets, and this batch has 0; leave such batches out")};
+    braid_tensor count = nullptr;
+    if (braid_rt_scalar(totals[i], &count))
+      return plan::Error{braid_rt_message()};
+    counts.push_back(Tensor::adopt(count));
+  }
+  return {};
+}
+
+plan::Status Executor::run(const plan::Action &action) {
+  if (transport)
+    if (plan::Status status = transport->poll(); !status)
+      return status;
+  switch (action.kind) {
+  case ActionKind::Forward:
+    return forward(action);
+  case ActionKind::BackwardInput:
+    return backwardInput(action);
+  case ActionKind::BackwardWeight:
+    return backwardWeight(action);
+  case ActionKind::FullBackward:
+    return fullBackward(action);
+  case ActionKind::SendF:
+  case ActionKind::SendB:
+    return sendEdges(action);
+  case ActionKind::RecvF:
+  case ActionKind::RecvB:
+    return receiveEdges(action);
+  case ActionKind::SendGrad:
+  case ActionKind::RecvGrad:
+  case ActionKind::SendParam:
+  case ActionKind::RecvParam:
+    return exchangeTied(action);
+  case ActionKind::Norm:
+    return norm();
+  case ActionKind::Step:
+    parameters.step(action.stage, optimizer);
+    return {};
+  case ActionKind::Loss:
+    return exchangeLoss(action);
+  default: // waits for what has been waited for
+    return {};
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+std::vector<braid_tensor> Executor::parameterOperands(const ModelStage &stage) const {
+  std::vector<braid_tensor> operands;
+  for (int number : stage.parameters)
+    operands.push_back(parameters.parameter(number).get());
+  return operands;
+}
+
+static void append(std::vector<braid_tensor> &operands, const std::vector<Tensor> &tensors) {
+  for (const Tensor &tensor : tensors)
+    operands.push_back(tensor.get());
+}
+
+plan::Result<std::vector<Tensor>> Executor::call(braid_function function, int number,
+                                                 const std::vector<braid_tensor> &operands, size_t count) {
+  std::vector<braid_tensor> handles(count);
+  if (function(microbatch(number).symbols.data(), operands.data(), handles.data()))
+    return plan::Error{braid_rt_message()};
+  std::vector<Tensor> results;
+  for (braid_tensor handle : handles)
+    results.push_back(Tensor::adopt(handle));
+  for (size_t i = 0; i < count; ++i)
+    if (!results[i])
+      return plan::Error{
+          text("result ", i, " of ", count, " is absent; this is an error of the compiler, so please report it")};
+  return results;
+}
+
+plan::Status Executor::forward(const plan::Action &action) {
+  const ModelStage &stage = program.stages[action.stage];
+  int m = action.microbatch;
+  std::vector<braid_tensor> operands = parameterOperands(stage);
+  std::vector<Tensor> own;
+  for (int input : stage.inputs)
+    own.push_back(batches->slice(program, *current, input, m));
+  for (int edge : stage.edgesIn) {
+    if (!values[edge][m])
+      return plan::Error{text("value ", program.values[program.edges[edge].value].name,
+                              " has not arrived; the schedule of the program is wrong, so compile it again")};
+    own.push_back(std::move(values[edge][m]));
+  }
+  for (int count : stage.counts)
+    own.push_back(counts[count]);
+  append(operands, own);
+  size_t made = stage.valuesOut.size() + stage.loss;
+  plan::Result<std::vector<Tensor>> results = call(stage.forward, m, operands, made + stage.residuals);
+  if (!results)
+    return plan::Error{results.error()};
+  for (size_t i = 0; i < stage.valuesOut.size(); ++i)
+    for (size_t edge = 0; edge < program.edges.size(); ++edge)
+      if (program.edges[edge].value == stage.valuesOut[i])
+        values[edge][m] = (*results)[i];
+  if (stage.loss)
+    losses[action.stage] += (*results)[made - 1].item();
+  if (stage.backward || stage.backwardInput)
+    residuals[action.stage][m].assign(std::make_move_iterator(results->begin() + made),
+                                      std::make_move_iterator(results->end()));
+  return {};
+}
+
+plan::Result<std::vector<Tensor>> Executor::cotangents(const ModelStage &stage, int m) {
+  std::vector<Tensor> result;
+  for (int value : stage.gradientValues) {
+    Tensor total;
+    bool ours = false; // a sum that nothing else refers to
+    for (size_t edge = 0; edge < program.edges.size(); ++edge) {
+      if (program.edges[edge].value != value)
+        continue;
+      Tensor part = std::move(gradients[edge][m]);
+      if (!part)
+        return plan::Error{text("the gradient of ", program.values[value].name, " from stage ",
+                                program.stages[program.edges[edge].to].name,
+                                " has not arrived; the schedule of the program is wrong, so compile it again")};
+      if (!total)
+        total = std::move(part);
+      else if (ours)
+        add(total, part);
+      else
+        total = sum(total, part), ours = true;
+    }
+    if (!total) {
+      plan::Result<std::vector<int64_t>> sizes = evaluate(program, program.values[value].dims, microbatch(m));
+      if (!sizes)
+        return plan::Error{sizes.error()};
+      total = Tensor::zeros(program.values[value].dtype, *sizes);
+    }
+    result.push_back(std::move(total));
+  }
+  return result;
+}
+
+plan::Status Executor::storeEdgeGradients(const ModelStage &stage, int m, std::vector<Tensor> &results) {
+  for (size_t i = 0; i < stage.gradientEdges.size(); ++i)
+    gradients[stage.gradientEdges[i]][m] = std::move(results[i]);
+  return {};
+}
+
+plan::Status Executor::storeGradients(int number, std::vector<Tensor> &results, size_t first) {
+  const ModelStage &stage = program.stages[number];
+  for (size_t i = 0; i < stage.gradients.size(); ++i)
+    if (plan::Status status = parameters.addGradient(number, stage.gradients[i], std::move(results[first + i]));
+        !status)
+      return status;
+  return {};
+}
+
+plan::Status Executor::backwardInput(const plan::Action &action) {
+  const ModelStage &stage = program.stages[action.stage];
+  int m = action.microbatch;
+  plan::Result<std::vector<Tensor>> incoming = cotangents(stage, m);
+  if (!incoming)
+    return plan::Error{incoming.error()};
+  std::vector<braid_tensor> operands = parameterOperands(stage);
+  append(operands, residuals[action.stage][m]);
+  append(operands, *incoming);
+  size_t edges = stage.gradientEdges.size();
+  plan::Result<std::vector<Tensor>> results = call(stage.backwardInput, m, operands, edges + stage.carries);
+  if (!results)
+    return plan::Error{results.error()};
+  carries[action.stage][m].assign(std::make_move_iterator(results->begin() + edges),
+                                  std::make_move_iterator(results->end()));
+  return storeEdgeGradients(stage, m, *results);
+}
+
+plan::Status Executor::backwardWeight(const plan::Action &action) {
+  const ModelStage &stage = program.stages[action.stage];
+  int m = action.microbatch;
+  std::vector<Tensor> saved = std::move(residuals[action.stage][m]), carried = std::move(carries[action.stage][m]);
+  std::vector<braid_tensor> operands = parameterOperands(stage);
+  append(operands, saved);
+  append(operands, carried);
+  plan::Result<std::vector<Tensor>> results = call(stage.backwardWeight, m, operands, stage.gradients.size());
+  if (!results)
+    return plan::Error{results.error()};
+  return storeGradients(action.stage, *results, 0);
+}
+
+plan::Status Executor::fullBackward(const plan::Action &action) {
+  const ModelStage &stage = program.stages[action.stage];
+  int m = action.microbatch;
+  plan::Result<std::vector<Tensor>> incoming = cotangents(stage, m);
+  if (!incoming)
+    return plan::Error{incoming.error()};
+  std::vector<Tensor> saved = std::move(residuals[action.stage][m]);
+  std::vector<braid_tensor> operands = parameterOperands(stage);
+  append(operands, saved);
+  append(operands, *incoming);
+  size_t edges = stage.gradientEdges.size();
+  plan::Result<std::vector<Tensor>> results = call(stage.backward, m, operands, edges + stage.gradients.size());
+  if (!results)
+    return plan::Error{results.error()};
+  if (plan::Status status = storeEdgeGradients(stage, m, *results); !status)
+    return status;
+  return storeGradients(action.stage, *results, edges);
+}
+
+//===----------------------------------------------------------------------===//
+// The end of a step
+//===----------------------------------------------------------------------===//
+
+plan::Status Executor::norm() {
+  double total = parameters.sumOfSquares();
+  if (transport)
+    if (plan::Status status = transport->allReduceSum(&total, 1); !status)
+      return status;
+  report.gradientNorm = std::sqrt(total);
+  if (options.keepGradients) {
+    options.keepGradients = false;
+    for (size_t i = 0; i < program.parameters.size(); ++i)
+      if (program.rankOf(program.parameters[i]) == rank)
+        if (Tensor gradient = parameters.homeGradient(static_cast<int>(i)))
+          kept[static_cast<int>(i)] = gradient.clone();
+  }
+  // torch.nn.utils.clip_grad_norm_'s factor.
+  constexpr double clipEps = 1e-6;
+  if (double factor = options.clipNorm / (report.gradientNorm + clipEps); options.clipNorm > 0 && factor < 1)
+    parameters.scaleGradients(factor);
+  return {};
+}

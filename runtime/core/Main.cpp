@@ -1,0 +1,152 @@
+//===- Main.cpp - The main function of compiled programs ------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Everything that can be refused is refused here, before any rank starts: the plan, the arguments, the weights, the
+// data. Local ranks inherit what was read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Launch.h"
+#include "runtime/core/Rank.h"
+#include "runtime/core/Text.h"
+#include "runtime/transport/threads/ThreadTransport.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <thread>
+
+using namespace braid;
+using namespace braid::runtime;
+
+static int refuse(const std::string &message) {
+  std::fprintf(stderr, "braid: %s\n", message.c_str());
+  return 1;
+}
+
+/// Reads weights and data and resolves the operators.
+static plan::Result<Session> openSession(Program program, RunOptions options) {
+  setThreads(1); // ranks are forked from here, and threads do not survive that
+  plan::Result<Weights> weights = Weights::open(program, options.weights);
+  if (!weights)
+    return plan::Error{weights.error()};
+  plan::Result<Batches> batches = Batches::open(program, options.data, options.steps);
+  if (!batches)
+    return plan::Error{batches.error()};
+  if (options.steps == 0)
+    options.steps = batches->count();
+  if (!options.out.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.out, error);
+    if (error)
+      return plan::Error{text("cannot create the folder ", options.out, " of --out: ", error.message())};
+  }
+  if (program.initialize && program.initialize())
+    return plan::Error{text("the program cannot start: ", braid_rt_message())};
+  return Session{std::move(program), std::move(options), std::move(*weights), std::move(*batches)};
+}
+
+static std::string worldSizeMismatch(const Program &program, const LaunchInfo &launch) {
+  std::string start =
+      text("--local ", program.worldSize, ", or torchrun --no-python --nproc-per-node ", program.worldSize);
+  return text("the program was compiled for ", program.worldSize, program.worldSize == 1 ? " rank" : " ranks", " and ",
+              launchSourceName(launch.source), " gives ", launch.worldSize, "; start it with ", start,
+              ", or compile it for ", launch.worldSize);
+}
+
+/// One rank of a run whose ranks are processes.
+static int runProcess(const Session &session, const LaunchInfo &launch) {
+  TransportOptions options;
+  options.deadline = std::chrono::milliseconds(static_cast<int64_t>(session.options.deadline * 1000));
+  std::unique_ptr<Transport> transport;
+  if (launch.worldSize > 1) {
+    plan::Result<std::unique_ptr<Transport>> made = makeTransport(launch, options);
+    if (!made)
+      return refuse(text("rank ", launch.rank, " of ", launch.worldSize, ": ", made.error()));
+    transport = std::move(*made);
+  }
+  plan::Status status = trainRank(session, launch.rank, transport.get());
+  if (status)
+    return 0;
+  if (!transport)
+    return refuse(status.error());
+  // launchLocal prints the first failure; other launchers leave it to the rank that failed.
+  std::optional<Failure> failure = transport->failure();
+  bool own = !failure || failure->rank == launch.rank;
+  if (launch.source != LaunchSource::Local && own)
+    refuse(text("rank ", launch.rank, " failed: ", failure ? failure->reason : status.error()));
+  else if (launch.source != LaunchSource::Local)
+    refuse(text("rank ", launch.rank, " ends because ", status.error()));
+  return 1;
+}
+
+static int runThreads(const Session &session) {
+  ThreadTransportOptions options;
+  options.deadline = std::chrono::milliseconds(static_cast<int64_t>(session.options.deadline * 1000));
+  std::vector<std::unique_ptr<Transport>> transports = makeThreadTransports(session.program.worldSize, options);
+  std::vector<std::thread> threads;
+  std::vector<plan::Status> results(transports.size());
+  for (size_t rank = 0; rank < transports.size(); ++rank)
+    threads.emplace_back(
+        [&, rank] { results[rank] = trainRank(session, static_cast<int>(rank), transports[rank].get()); });
+  for (std::thread &thread : threads)
+    thread.join();
+  if (std::optional<Failure> failure = transports[0]->failure())
+    return refuse(text("rank ", failure->rank, " failed: ", failure->reason));
+  for (const plan::Status &result : results)
+    if (!result)
+      return refuse(result.error());
+  return 0;
+}
+
+static int runMain(int argc, char **argv, const braid_program &source) {
+  plan::Result<Program> program = Program::load(source);
+  if (!program)
+    return refuse(program.error());
+  ParsedOptions parsed = parseOptions(argc, argv, program->optimizer);
+  if (parsed.exit)
+    return *parsed.exit;
+  const RunOptions &options = parsed.options;
+  if (options.showPlan) {
+    std::printf("%s\n", nlohmann::ordered_json::parse(program->planText).dump(1).c_str());
+    return 0;
+  }
+
+  LaunchInfo launch;
+  if (options.local) {
+    launch.worldSize = options.local;
+    launch.source = LaunchSource::Local;
+  } else {
+    plan::Result<LaunchInfo> detected = detectLaunch();
+    if (!detected)
+      return refuse(detected.error());
+    launch = *detected;
+  }
+  if (launch.worldSize != program->worldSize)
+    return refuse(worldSizeMismatch(*program, launch));
+
+  plan::Result<Session> session = openSession(std::move(*program), options);
+  if (!session)
+    return refuse(session.error());
+  if (!options.local || options.local == 1)
+    return runProcess(*session, launch);
+  if (options.transport == TransportKind::Threads)
+    return runThreads(*session);
+  return launchLocal(options.local, [&](const LaunchInfo &info) { return runProcess(*session, info); });
+}
+
+extern "C" int braid_rt_main(int argc, char **argv, const braid_program *program) {
+  try {
+    return runMain(argc, argv, *program);
+  } catch (const std::exception &error) {
+    return refuse(error.what());
+  } catch (...) {
+    return refuse("an unknown C++ exception");
+  }
+}

@@ -1,0 +1,119 @@
+//===- Options.cpp - The command line of a compiled program ---------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <map>
+
+using namespace braid;
+using namespace braid::runtime;
+
+ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettings &defaults) {
+  ParsedOptions parsed;
+  RunOptions &options = parsed.options;
+  CLI::App app("A training program compiled by braid.");
+  app.set_version_flag("--version", "braid 0.1.0");
+  app.get_formatter()->column_width(36);
+
+  app.add_option("--data", options.data, "Batches: a safetensors file with step<i>/<input>")->type_name("FILE");
+  app.add_option("--steps", options.steps, "Optimizer steps; by default each batch of the data once")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--out", options.out, "Folder for metrics.jsonl and model.safetensors")->type_name("DIR");
+  app.add_flag("--dump-gradients", options.dumpGradients,
+               "Also write gradients.safetensors: those of step 0, before clipping");
+  app.add_option("--weights", options.weights, "The .pt file, if it is not where it was compiled")->type_name("FILE");
+
+  std::string kind;
+  double lr = 0, weightDecay = 0, eps = 0, momentum = 0;
+  std::vector<double> betas;
+  bool nesterov = false;
+  const char *optimizer = "Optimizer";
+  app.add_option("--optimizer", kind, "By default the plan's")
+      ->check(CLI::IsMember({"sgd", "adamw"}))
+      ->group(optimizer);
+  auto *lrOption = app.add_option("--lr", lr, "Learning rate: 1e-3 for adamw, 0.1 for sgd")->group(optimizer);
+  app.add_option("--betas", betas, "AdamW's: 0.9 0.999")->expected(2)->group(optimizer);
+  auto *epsOption = app.add_option("--eps", eps, "AdamW's: 1e-8")->group(optimizer);
+  auto *decayOption = app.add_option("--weight-decay", weightDecay, "0.01 for adamw, 0 for sgd")->group(optimizer);
+  auto *momentumOption = app.add_option("--momentum", momentum, "SGD's: 0")->group(optimizer);
+  app.add_flag("--nesterov", nesterov, "SGD with Nesterov's momentum")->group(optimizer);
+  app.add_option("--clip-norm", options.clipNorm, "Largest norm of all gradients together")
+      ->check(CLI::PositiveNumber)
+      ->group(optimizer);
+
+  const char *ranks = "Ranks";
+  app.add_option("--local", options.local, "Start this many ranks on this machine")
+      ->check(CLI::PositiveNumber)
+      ->group(ranks);
+  std::map<std::string, TransportKind> transports = {{"shm", TransportKind::Shm}, {"threads", TransportKind::Threads}};
+  app.add_option("--transport", options.transport, "With --local: processes over shared memory (shm), or threads")
+      ->transform(CLI::CheckedTransformer(transports))
+      ->type_name("shm|threads")
+      ->group(ranks);
+  app.add_option("--threads", options.threads, "Threads of each rank (1)")->check(CLI::PositiveNumber)->group(ranks);
+  app.add_option("--deadline", options.deadline, "Seconds that a rank waits for another (300)")
+      ->check(CLI::PositiveNumber)
+      ->group(ranks);
+  app.add_option("--seed", options.seed, "Of random numbers (0)")->group(ranks);
+
+  std::map<std::string, ProgressMode> modes = {
+      {"auto", ProgressMode::Auto}, {"on", ProgressMode::On}, {"off", ProgressMode::Off}};
+  app.add_option("--progress", options.progress, "A bar that redraws itself (auto: on a terminal)")
+      ->transform(CLI::CheckedTransformer(modes))
+      ->type_name("auto|on|off");
+  app.add_flag("--quiet", options.quiet, "Print errors only");
+  app.add_flag("--show-plan", options.showPlan, "Print the compiled plan as JSON and end");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    parsed.exit = app.exit(error);
+    return parsed;
+  }
+  if (options.showPlan)
+    return parsed;
+
+  auto refuse = [&](const std::string &message) {
+    std::fprintf(stderr, "braid: %s\n", message.c_str());
+    parsed.exit = 1;
+  };
+  options.optimizer = defaults;
+  bool isAdamW = defaults.kind == OptimizerSettings::Kind::AdamW;
+  if (!kind.empty() && (kind == "adamw") != isAdamW)
+    options.optimizer = *OptimizerSettings::named(kind);
+  isAdamW = options.optimizer.kind == OptimizerSettings::Kind::AdamW;
+  if (lrOption->count())
+    options.optimizer.lr = lr;
+  if (decayOption->count())
+    options.optimizer.weightDecay = weightDecay;
+  if (!betas.empty()) {
+    options.optimizer.beta1 = betas[0];
+    options.optimizer.beta2 = betas[1];
+  }
+  if (epsOption->count())
+    options.optimizer.eps = eps;
+  if (momentumOption->count())
+    options.optimizer.momentum = momentum;
+  options.optimizer.nesterov |= nesterov;
+  if (isAdamW && (momentumOption->count() || nesterov))
+    refuse(
+        "--momentum and --nesterov belong to sgd and the optimizer is adamw; pass --optimizer sgd, or leave them out");
+  else if (!isAdamW && (!betas.empty() || epsOption->count()))
+    refuse("--betas and --eps belong to adamw and the optimizer is sgd; pass --optimizer adamw, or leave them out");
+  else if (plan::Status status = options.optimizer.check(); !status)
+    refuse(status.error());
+  else if (options.data.empty())
+    refuse("there is no data; pass --data FILE, a safetensors file with step0/<input>, step1/<input> and so on");
+  else if (options.dumpGradients && options.out.empty())
+    refuse("--dump-gradients needs a folder to write to; pass --out DIR too");
+  else if (options.transport == TransportKind::Threads && !options.local)
+    refuse("--transport threads starts its ranks itself; pass --local N too");
+  return parsed;
+}

@@ -1,0 +1,353 @@
+//===- Program.cpp - The plan of a compiled program -----------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Program.h"
+#include "runtime/core/Json.h"
+
+#include <map>
+#include <set>
+
+using namespace braid;
+using namespace braid::runtime;
+
+static constexpr int planFormat = 1;
+
+std::vector<int> Program::edgesBetween(int from, int to, bool gradientOnly) const {
+  std::vector<int> result;
+  for (size_t i = 0; i < edges.size(); ++i)
+    if (edges[i].from == from && edges[i].to == to && (!gradientOnly || values[edges[i].value].gradient))
+      result.push_back(static_cast<int>(i));
+  return result;
+}
+
+bool Program::uses(int rank, int parameter) const {
+  for (const ModelStage &stage : stages)
+    if (stage.rank == rank &&
+        std::find(stage.parameters.begin(), stage.parameters.end(), parameter) != stage.parameters.end())
+      return true;
+  return false;
+}
+
+namespace {
+class PlanReader {
+public:
+  PlanReader(const braid_program &source, Program &program) : program(program) {
+    for (int32_t i = 0; i < source.num_functions; ++i)
+      functions[source.functions[i].name] = source.functions[i].function;
+  }
+
+  void read(const JsonNode &plan) {
+    if (int64_t format = plan["format"].integer(); format != planFormat)
+      plan["format"].fail(text("is ", format, " and this runtime reads ", planFormat));
+    program.model = plan["model"].string();
+    program.worldSize = static_cast<int>(plan["world_size"].integer(1, 1 << 20));
+    program.microbatches = static_cast<int>(plan["microbatches"].integer(1, 1 << 20));
+    if (std::string device = plan["device"].string(); device != "cpu")
+      plan["device"].fail(text("is ", device, " and this runtime has only cpu; compile with --device cpu"));
+    program.symbols = plan["symbols"].map([](const JsonNode &node) { return node["name"].string(); });
+    if (plan.has("optimizer"))
+      program.optimizer = readOptimizer(plan["optimizer"]);
+
+    for (const JsonNode &node : plan["inputs"].list())
+      program.inputs.push_back(readInput(node));
+    for (const JsonNode &node : plan["guards"].list())
+      program.guards.push_back({expr(node["left"]), expr(node["right"]), node["why"].string()});
+    checkSymbolsAreBound(plan["symbols"]);
+
+    program.weights = {plan["weights"]["file"].string(), uint64_t(plan["weights"]["bytes"].integer()),
+                       plan["weights"]["digest"].string()};
+    numStages = plan["stages"].list().size();
+    if (numStages == 0)
+      plan["stages"].fail("is empty");
+    for (const JsonNode &node : plan["parameters"].list())
+      program.parameters.push_back(readParameter(node));
+    for (const JsonNode &node : plan["values"].list())
+      program.values.push_back({node["stage"].index(numStages, "stages"), node["name"].string(), dtype(node["dtype"]),
+                                exprs(node["dims"]), node["gradient"].boolean()});
+    for (const JsonNode &node : plan["edges"].list())
+      program.edges.push_back(readEdge(node));
+    if (plan.has("counts"))
+      readCounts(plan["counts"]);
+    for (const JsonNode &node : plan["stages"].list())
+      program.stages.push_back(readStage(node, static_cast<int>(program.stages.size())));
+    checkEdgesAreRead(plan["edges"]);
+    checkGradients(plan["parameters"]);
+    readSchedule(plan["schedule"]);
+  }
+
+private:
+  DType dtype(const JsonNode &node) {
+    std::string name = node.string();
+    std::optional<DType> dtype = parseDType(name);
+    if (!dtype)
+      node.fail(text("is '", name, "', which is no element type"));
+    return *dtype;
+  }
+
+  plan::Expr expr(const JsonNode &node) {
+    plan::Result<plan::Expr> expr = plan::Expr::parse(node.string());
+    if (!expr)
+      node.fail(text("is no size: ", expr.error()));
+    std::set<std::string> names;
+    expr->collectSymbols(names);
+    for (const std::string &name : names)
+      if (std::find(program.symbols.begin(), program.symbols.end(), name) == program.symbols.end())
+        node.fail(text("uses '", name, "', which is not among the symbols (", joined(program.symbols), ")"));
+    return *expr;
+  }
+  std::vector<plan::Expr> exprs(const JsonNode &node) {
+    return node.map([&](const JsonNode &dim) { return expr(dim); });
+  }
+  std::vector<int> indices(const JsonNode &node, size_t count, const char *what) {
+    return node.map([&](const JsonNode &element) { return element.index(count, what); });
+  }
+
+  braid_function function(const JsonNode &node) {
+    auto found = functions.find(node.string());
+    if (found == functions.end() || !found->second)
+      node.fail(text("is '", node.string(), "', which is not among the ", functions.size(), " compiled functions"));
+    return found->second;
+  }
+  braid_function optionalFunction(const JsonNode &node, const char *key) {
+    return node.has(key) ? function(node[key]) : nullptr;
+  }
+
+  OptimizerSettings readOptimizer(const JsonNode &node) {
+    plan::Result<OptimizerSettings> settings = OptimizerSettings::named(node["kind"].string());
+    if (!settings)
+      node["kind"].fail(text("cannot be used: ", settings.error()));
+    if (node.has("lr"))
+      settings->lr = node["lr"].real();
+    if (node.has("weight_decay"))
+      settings->weightDecay = node["weight_decay"].real();
+    if (node.has("betas")) {
+      std::vector<double> betas = node["betas"].map([](const JsonNode &beta) { return beta.real(); });
+      if (betas.size() != 2)
+        node["betas"].fail(text("has ", betas.size(), " numbers, not 2"));
+      settings->beta1 = betas[0];
+      settings->beta2 = betas[1];
+    }
+    if (node.has("eps"))
+      settings->eps = node["eps"].real();
+    if (node.has("momentum"))
+      settings->momentum = node["momentum"].real();
+    if (node.has("nesterov"))
+      settings->nesterov = node["nesterov"].boolean();
+    return *settings;
+  }
+
+  Input readInput(const JsonNode &node) {
+    std::string collate = node["collate"].string();
+    if (collate != "stack" && collate != "shared")
+      node["collate"].fail(text("is '", collate, "'; this runtime knows stack and shared"));
+    Input input{node["name"].string(), dtype(node["dtype"]), exprs(node["dims"]), collate == "stack"};
+    if (input.stack && input.dims.empty())
+      node["collate"].fail("is stack for an input without dims; shared fits");
+    return input;
+  }
+
+  /// The batch gives a symbol its value wherever a dim is that symbol alone.
+  void checkSymbolsAreBound(const JsonNode &node) {
+    for (const std::string &symbol : program.symbols) {
+      bool bound = false;
+      for (const Input &input : program.inputs)
+        for (const plan::Expr &dim : input.dims)
+          bound |= dim == plan::Expr::symbol(symbol);
+      if (!bound)
+        node.fail(text("holds '", symbol, "', which is no dim of any input, so no batch can give it a value"));
+    }
+  }
+
+  ModelParameter readParameter(const JsonNode &node) {
+    ModelParameter parameter;
+    parameter.name = node["name"].string();
+    if (node.has("aliases"))
+      parameter.aliases = node["aliases"].map([](const JsonNode &name) { return name.string(); });
+    parameter.dtype = dtype(node["dtype"]);
+    parameter.shape = node["shape"].map([](const JsonNode &size) { return size.integer(); });
+    parameter.strides = node["strides"].map([](const JsonNode &stride) { return stride.integer(); });
+    if (parameter.shape.size() != parameter.strides.size())
+      node.fail(text("has ", parameter.shape.size(), " sizes and ", parameter.strides.size(), " strides"));
+    parameter.offset = node["offset"].integer();
+    std::string kind = node["kind"].string();
+    if (kind == "buffer")
+      parameter.kind = ModelParameter::Kind::Buffer;
+    else if (kind == "constant")
+      parameter.kind = ModelParameter::Kind::Constant;
+    else if (kind != "parameter")
+      node["kind"].fail(text("is '", kind, "'; there are parameter, buffer and constant"));
+    parameter.trainable = node["trainable"].boolean();
+    parameter.home = node["home"].index(numStages, "stages");
+    return parameter;
+  }
+
+  ModelEdge readEdge(const JsonNode &node) {
+    ModelEdge edge{node["value"].index(program.values.size(), "values"), node["from"].index(numStages, "stages"),
+                   node["to"].index(numStages, "stages")};
+    if (program.values[edge.value].stage != edge.from)
+      node.fail(text("takes value ", edge.value, " from stage ", edge.from, " and stage ",
+                     program.values[edge.value].stage, " produces it"));
+    if (edge.from >= edge.to)
+      node.fail(text("goes from stage ", edge.from, " to stage ", edge.to, "; edges go to later stages"));
+    return edge;
+  }
+
+  void readCounts(const JsonNode &node) {
+    program.counts.names = node["names"].map([](const JsonNode &name) { return name.string(); });
+    if (program.counts.names.empty())
+      return;
+    program.counts.function = function(node["function"]);
+    program.counts.inputs = indices(node["inputs"], program.inputs.size(), "inputs");
+  }
+
+  ModelStage readStage(const JsonNode &node, int number) {
+    ModelStage stage;
+    stage.name = node["name"].string();
+    stage.rank = node["rank"].index(program.worldSize, "ranks");
+    stage.parameters = indices(node["parameters"], program.parameters.size(), "parameters");
+    stage.inputs = indices(node["inputs"], program.inputs.size(), "inputs");
+    stage.edgesIn = indices(node["edges_in"], program.edges.size(), "edges");
+    stage.valuesOut = indices(node["values_out"], program.values.size(), "values");
+    stage.counts = indices(node["counts"], program.counts.names.size(), "counts");
+    stage.gradients = indices(node["gradients"], program.parameters.size(), "parameters");
+    stage.loss = node["loss"].boolean();
+    stage.residuals = static_cast<int>(node["residuals"].integer(0, 1 << 24));
+    stage.carries = static_cast<int>(node["carries"].integer(0, 1 << 24));
+    stage.forward = function(node["forward"]);
+    stage.backwardInput = optionalFunction(node, "backward_input");
+    stage.backwardWeight = optionalFunction(node, "backward_weight");
+    stage.backward = optionalFunction(node, "backward");
+    for (int edge : stage.edgesIn) {
+      if (program.edges[edge].to != number)
+        node["edges_in"].fail(text("holds edge ", edge, ", which goes to stage ", program.edges[edge].to));
+      if (program.values[program.edges[edge].value].gradient)
+        stage.gradientEdges.push_back(edge);
+    }
+    for (int value : stage.valuesOut) {
+      if (program.values[value].stage != number)
+        node["values_out"].fail(text("holds value ", value, " of stage ", program.values[value].stage));
+      if (program.values[value].gradient)
+        stage.gradientValues.push_back(value);
+    }
+    bool backward = stage.backward || (stage.backwardInput && stage.backwardWeight);
+    if (!backward && (!stage.gradients.empty() || !stage.gradientEdges.empty()))
+      node.fail(text("produces ", stage.gradients.size(), " gradients of parameters and ", stage.gradientEdges.size(),
+                     " of edges and has no backward function"));
+    return stage;
+  }
+
+  void checkEdgesAreRead(const JsonNode &node) {
+    for (size_t i = 0; i < program.edges.size(); ++i) {
+      const ModelEdge &edge = program.edges[i];
+      const std::vector<int> &read = program.stages[edge.to].edgesIn;
+      const std::vector<int> &written = program.stages[edge.from].valuesOut;
+      if (std::count(read.begin(), read.end(), static_cast<int>(i)) != 1 ||
+          std::count(written.begin(), written.end(), edge.value) != 1)
+        node.fail(text("holds edge ", i, ", which stage ", edge.from, " does not write once or stage ", edge.to,
+                       " does not read once"));
+    }
+  }
+
+  void checkGradients(const JsonNode &node) {
+    for (size_t number = 0; number < program.stages.size(); ++number) {
+      const ModelStage &stage = program.stages[number];
+      for (int index : stage.gradients) {
+        ModelParameter &parameter = program.parameters[index];
+        if (!parameter.trainable || !isFloating(parameter.dtype))
+          node.fail(text("holds ", parameter.name, ", which stage ", number,
+                         " differentiates though it is not a trainable floating-point parameter"));
+        if (std::find(stage.parameters.begin(), stage.parameters.end(), index) == stage.parameters.end())
+          node.fail(text("holds ", parameter.name, ", which stage ", number, " differentiates and does not use"));
+        parameter.updated = true;
+      }
+    }
+    for (size_t i = 0; i < program.parameters.size(); ++i) {
+      const ModelParameter &parameter = program.parameters[i];
+      const std::vector<int> &own = program.stages[parameter.home].parameters;
+      if (parameter.updated && std::find(own.begin(), own.end(), static_cast<int>(i)) == own.end())
+        node.fail(text("gives ", parameter.name, " the home stage ", parameter.home, ", which does not use it"));
+    }
+  }
+
+  void readSchedule(const JsonNode &node) {
+    std::string csv;
+    for (const JsonNode &row : node["rows"].list())
+      csv += row.string() + "\n";
+    plan::Result<plan::Schedule> schedule = plan::Schedule::parseCsv(csv);
+    if (!schedule)
+      node["rows"].fail(text("cannot be read: ", schedule.error()));
+    if (schedule->ranks() != program.worldSize)
+      node["rows"].fail(text("has ", schedule->ranks(), " rows and the world size is ", program.worldSize));
+    for (int rank = 0; rank < schedule->ranks(); ++rank)
+      for (const plan::Action &action : schedule->rows[rank])
+        checkAction(node["rows"], rank, action);
+    program.schedule = std::move(*schedule);
+  }
+
+  void checkAction(const JsonNode &node, int rank, const plan::Action &action) {
+    using plan::ActionKind;
+    auto refuse = [&](const std::string &why) { node.fail(text("has ", action.str(), " for rank ", rank, ", ", why)); };
+    if (action.kind == ActionKind::Idle)
+      return;
+    int count = static_cast<int>(numStages);
+    if (action.stage >= count || action.peer >= count)
+      refuse(text("and there are ", count, " stages"));
+    if (action.microbatch >= program.microbatches)
+      refuse(text("and there are ", program.microbatches, " micro-batches"));
+    if (action.direction || action.sub || action.version)
+      refuse("and this runtime has one direction, no deferred parts and one version of the weights");
+    if (program.stages[action.stage].rank != rank && action.kind != ActionKind::Loss)
+      refuse(text("and the stage is on rank ", program.stages[action.stage].rank));
+    const ModelStage &stage = program.stages[action.stage];
+    switch (action.kind) {
+    case ActionKind::BackwardInput:
+      if (!stage.backwardInput)
+        refuse("and the stage has no backward_input");
+      break;
+    case ActionKind::BackwardWeight:
+      if (!stage.backwardWeight)
+        refuse("and the stage has no backward_weight");
+      break;
+    case ActionKind::FullBackward:
+      if (!stage.backward)
+        refuse("and the stage has no backward");
+      break;
+    case ActionKind::Recompute:
+    case ActionKind::Unshard:
+    case ActionKind::Reshard:
+    case ActionKind::ReduceGrad:
+      refuse("which this runtime cannot do");
+      break;
+    default:
+      break;
+    }
+  }
+
+  Program &program;
+  std::map<std::string, braid_function> functions;
+  size_t numStages = 0;
+};
+} // namespace
+
+plan::Result<Program> Program::load(const braid_program &source) {
+  if (source.abi_version != BRAID_RT_ABI_VERSION)
+    return plan::Error{text("the program was compiled for version ", source.abi_version,
+                            " of the runtime's interface and this libbraid_rt has version ", BRAID_RT_ABI_VERSION,
+                            "; compile it again, or run it with the libbraid_rt of its compiler")};
+  try {
+    Program program;
+    program.planText = source.plan;
+    program.initialize = source.initialize;
+    nlohmann::json json = nlohmann::json::parse(program.planText);
+    PlanReader(source, program).read(JsonNode(json, ""));
+    return program;
+  } catch (const JsonError &error) {
+    return plan::Error{text("the program's plan is broken: ", error.what(), "; compile the program again")};
+  } catch (const nlohmann::json::exception &error) {
+    return plan::Error{text("the program's plan is no JSON: ", error.what(), "; compile the program again")};
+  }
+}

@@ -1,0 +1,44 @@
+//===- Metrics.h - One line of JSON a step -----------------------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_RUNTIME_DATA_METRICS_H
+#define BRAID_RUNTIME_DATA_METRICS_H
+
+#include "braid/Plan/Result.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace braid::runtime {
+
+struct StepMetrics {
+  int64_t step = 0; // from 0
+  double loss = 0, gradientNorm = 0;
+  double seconds = 0;  // of this step
+  int64_t samples = 0; // in this step's batch; 0 where the inputs have no sample dim
+  double lr = 0;
+};
+
+/// metrics.jsonl, flushed after each line. A loss or norm that is no finite number is null.
+class MetricsFile {
+public:
+  static plan::Result<MetricsFile> create(const std::string &path);
+  plan::Status write(const StepMetrics &metrics);
+
+private:
+  struct Close {
+    void operator()(std::FILE *file) const { std::fclose(file); }
+  };
+  std::string path;
+  std::unique_ptr<std::FILE, Close> file;
+};
+
+} // namespace braid::runtime
+
+#endif // BRAID_RUNTIME_DATA_METRICS_H
