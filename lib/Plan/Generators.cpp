@@ -176,7 +176,7 @@ private:
 };
 } // namespace
 
-static Schedule emptySchedule(const Pipeline &pipeline) {
+Schedule emptySchedule(const Pipeline &pipeline) {
   Schedule schedule;
   schedule.stages = pipeline.numStages();
   schedule.microbatches = pipeline.microbatches;
@@ -311,6 +311,22 @@ void addUpdate(const Pipeline &pipeline, Schedule &schedule, const GenerateOptio
   }
 }
 
+Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, const GenerateOptions &options) {
+  if (!schedule)
+    return schedule;
+  if (options.messages)
+    if (Status status = addMessages(pipeline, *schedule); !status)
+      return Error{status.error()};
+  // Tables that update inside, as AMDP's, have their steps already.
+  bool steps = false;
+  for (const std::vector<Action> &row : schedule->rows)
+    for (const Action &action : row)
+      steps |= action.kind == ActionKind::Step;
+  if (options.update && !steps)
+    addUpdate(pipeline, *schedule, options);
+  return schedule;
+}
+
 /// The two classic orders differ in one number: the forwards before the first backward.
 static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const GenerateOptions &options, bool all) {
   if (Status status = pipeline.check(); !status)
@@ -337,12 +353,7 @@ static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const Genera
   if (!schedule)
     return schedule;
   schedule->name = all ? "gpipe" : "1f1b";
-  if (options.messages)
-    if (Status status = addMessages(pipeline, *schedule); !status)
-      return Error{status.error()};
-  if (options.update)
-    addUpdate(pipeline, *schedule, options);
-  return schedule;
+  return finish(pipeline, std::move(schedule), options);
 }
 
 Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options) {

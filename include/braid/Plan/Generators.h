@@ -32,6 +32,46 @@ Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options 
 /// the later stage. (Narayanan et al., PipeDream-Flush, 2021)
 Result<Schedule> oneFOneB(const Pipeline &pipeline, const GenerateOptions &options = {});
 
+// The generators below say what they need of the pipeline: chains with a certain placement, which the functions of
+// Kinds.h make. They order computations only; finish() adds the rest.
+
+/// Interleaved 1F1B: several chunks per rank, stage s on rank s mod p. Rank r runs 2(p-1-r) + (v-1)p forwards more than
+/// backwards, in groups of p micro-batches per chunk. (Narayanan et al., 2021, section 2.2)
+Result<Schedule> interleaved(const Pipeline &pipeline);
+/// Each chunk runs all micro-batches before the next one starts. (Lamy-Poirier, Breadth-First Pipeline Parallelism,
+/// 2023)
+Result<Schedule> loopedBfs(const Pipeline &pipeline);
+
+/// ZB-H1 (level 1) and ZB-H2 (level 2): level (p-1-r) forwards, then a forward, an input gradient and, once
+/// level * r input gradients have run, the oldest weight gradient. (Qi et al., Zero Bubble Pipeline Parallelism, 2024)
+Result<Schedule> zeroBubbleH(const Pipeline &pipeline, int level);
+/// ZB-V: two chunks per rank, stages p..2p-1 on the ranks in reverse.
+Result<Schedule> zeroBubbleV(const Pipeline &pipeline);
+/// V-Half and V-Min: a pattern of six unit slots per micro-batch, repeated; the passes of the four sweeps through the
+/// ranks have a fixed distance. (Qi et al., Pipeline Parallelism with Controllable Memory, 2024)
+Result<Schedule> vHalf(const Pipeline &pipeline);
+Result<Schedule> vMin(const Pipeline &pipeline);
+
+/// Two directions, in units of p micro-batches. Each direction numbers its own. (Li and Hoefler, Chimera, 2021)
+Result<Schedule> chimera(const Pipeline &pipeline);
+/// Two directions with overlapped forward-backward blocks. (DeepSeek-AI, DualPipe, 2025)
+Result<Schedule> dualPipe(const Pipeline &pipeline);
+/// DualPipe's halves folded onto one V-shaped pipeline.
+Result<Schedule> dualPipeV(const Pipeline &pipeline);
+
+/// PipeDream-2BW: 1F1B without a flush. Each update's micro-batches read the weights of the update before; a rank holds
+/// two versions. (Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, 2021)
+Result<Schedule> twoBW(const Pipeline &pipeline, int updates);
+/// AMDP: p/2 pipelines through the same p ranks, two micro-batches of each per block of p. Its updates fall into the
+/// first block of the next window. p is a multiple of 4. (AMDP, 2026, arXiv 2605.29664)
+Result<Schedule> amdp(const Pipeline &pipeline, int updates);
+
+/// The table without messages and update that a generator starts from: sizes and placement of the pipeline.
+Schedule emptySchedule(const Pipeline &pipeline);
+
+/// Adds messages and update as the options say.
+Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, const GenerateOptions &options);
+
 /// Merges one list of actions per (direction, stage) into one per rank: whatever is ready first, backwards before
 /// forwards. `sequences[direction][stage]`.
 Result<Schedule> mergeStages(const Pipeline &pipeline, const std::vector<std::vector<std::vector<Action>>> &sequences);

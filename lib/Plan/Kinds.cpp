@@ -1,0 +1,143 @@
+//===- Kinds.cpp - Schedules by name --------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Kinds.h"
+#include "braid/Plan/Text.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace braid::plan {
+
+Pipeline loopedPipeline(int ranks, int chunks, int microbatches) {
+  std::vector<int> placement;
+  for (int stage = 0; stage < ranks * chunks; ++stage)
+    placement.push_back(stage % ranks);
+  return Pipeline::chain(ranks * chunks, microbatches, std::move(placement));
+}
+
+Pipeline foldedPipeline(int ranks, int microbatches) {
+  std::vector<int> placement;
+  for (int stage = 0; stage < 2 * ranks; ++stage)
+    placement.push_back(std::min(stage, 2 * ranks - 1 - stage));
+  return Pipeline::chain(2 * ranks, microbatches, std::move(placement));
+}
+
+Pipeline mirroredPipeline(int ranks, int microbatches) {
+  Pipeline pipeline = Pipeline::chain(ranks, microbatches);
+  pipeline.placement.push_back(pipeline.placement[0]);
+  std::reverse(pipeline.placement[1].begin(), pipeline.placement[1].end());
+  return pipeline;
+}
+
+Pipeline amdpPipeline(int ranks, int microbatches) {
+  Pipeline pipeline = Pipeline::chain(ranks, microbatches);
+  pipeline.placement.clear();
+  for (int direction = 0; direction < ranks / 2; ++direction) {
+    std::vector<int> &placement = pipeline.placement.emplace_back();
+    for (int stage = 0; stage < ranks; ++stage)
+      placement.push_back((direction % 2 == 0 ? 2 * direction + stage : 2 * direction - stage + ranks + 1) % ranks);
+  }
+  return pipeline;
+}
+
+namespace {
+struct Maker {
+  ScheduleKind kind;
+  std::function<Pipeline(const ScheduleRequest &)> pipeline;
+  std::function<Result<Schedule>(const Pipeline &, const ScheduleRequest &)> schedule;
+};
+} // namespace
+
+static const std::vector<Maker> &makers() {
+  using Request = ScheduleRequest;
+  auto chain = [](const Request &r) { return Pipeline::chain(r.ranks, r.microbatches); };
+  auto looped = [](const Request &r) { return loopedPipeline(r.ranks, r.chunks, r.microbatches); };
+  auto folded = [](const Request &r) { return foldedPipeline(r.ranks, r.microbatches); };
+  auto mirrored = [](const Request &r) { return mirroredPipeline(r.ranks, r.microbatches); };
+  auto many = [](const Request &r) { return amdpPipeline(r.ranks, r.microbatches); };
+  // finish() comes once, in makeSchedule().
+  const GenerateOptions plain = {.messages = false, .update = false};
+  static const std::vector<Maker> all = {
+      {{"gpipe", "all forwards, then all backwards"},
+       chain,
+       [plain](const Pipeline &p, const Request &) { return gpipe(p, plain); }},
+      {{"1f1b", "a forward and a backward in turn; few activations"},
+       chain,
+       [plain](const Pipeline &p, const Request &) { return oneFOneB(p, plain); }},
+      {{"interleaved", "1f1b over several chunks per rank; a smaller bubble for more messages"},
+       looped,
+       [](const Pipeline &p, const Request &) { return interleaved(p); }},
+      {{"looped_bfs", "each chunk runs all micro-batches before the next"},
+       looped,
+       [](const Pipeline &p, const Request &) { return loopedBfs(p); }},
+      {{"zb_h1", "weight gradients fill the bubble, in 1f1b's memory"},
+       chain,
+       [](const Pipeline &p, const Request &) { return zeroBubbleH(p, 1); }},
+      {{"zb_h2", "no bubble where F = I = W, in twice 1f1b's memory"},
+       chain,
+       [](const Pipeline &p, const Request &) { return zeroBubbleH(p, 2); }},
+      {{"zb_v", "no bubble where F = I = W, in 1f1b's memory; two chunks per rank"},
+       folded,
+       [](const Pipeline &p, const Request &) { return zeroBubbleV(p); }},
+      {{"v_half", "about half of 1f1b's memory and two thirds of its bubble"},
+       folded,
+       [](const Pipeline &p, const Request &) { return vHalf(p); }},
+      {{"v_min", "about a third of 1f1b's memory"},
+       folded,
+       [](const Pipeline &p, const Request &) { return vMin(p); }},
+      {{"chimera", "two directions; half the bubble for two copies of the weights"},
+       mirrored,
+       [](const Pipeline &p, const Request &) { return chimera(p); }},
+      {{"dualpipe", "two directions with overlapped forward-backward blocks"},
+       mirrored,
+       [](const Pipeline &p, const Request &) { return dualPipe(p); }},
+      {{"dualpipev", "dualpipe folded onto one set of weights"},
+       folded,
+       [](const Pipeline &p, const Request &) { return dualPipeV(p); }},
+      {{"2bw", "no flush: gradients one update late, two versions of the weights"},
+       chain,
+       [](const Pipeline &p, const Request &r) { return twoBW(p, r.updates); }},
+      {{"amdp", "half as many directions as ranks; no flush, one version, only some gradients late"},
+       many,
+       [](const Pipeline &p, const Request &r) { return amdp(p, r.updates); }},
+  };
+  return all;
+}
+
+const std::vector<ScheduleKind> &scheduleKinds() {
+  static const std::vector<ScheduleKind> kinds = [] {
+    std::vector<ScheduleKind> result;
+    for (const Maker &maker : makers())
+      result.push_back(maker.kind);
+    return result;
+  }();
+  return kinds;
+}
+
+Result<PlannedSchedule> makeSchedule(const ScheduleRequest &request, const GenerateOptions &options) {
+  constexpr int most = 1 << 16;
+  if (request.ranks < 1 || request.ranks > most || request.microbatches < 1 || request.chunks < 1 ||
+      request.chunks > 1024 || request.updates < 1)
+    return Error{"a schedule needs 1 to " + std::to_string(most) +
+                 " ranks, 1 to 1024 chunks, and at least one micro-batch and update"};
+  for (const Maker &maker : makers()) {
+    if (maker.kind.name != request.kind)
+      continue;
+    Pipeline pipeline = maker.pipeline(request);
+    Result<Schedule> schedule = finish(pipeline, maker.schedule(pipeline, request), options);
+    if (!schedule)
+      return Error{schedule.error()};
+    return PlannedSchedule{std::move(pipeline), std::move(*schedule)};
+  }
+  std::vector<std::string> names;
+  for (const ScheduleKind &kind : scheduleKinds())
+    names.push_back(kind.name);
+  return Error{"unknown schedule '" + request.kind + "'" + suggest(request.kind, names)};
+}
+
+} // namespace braid::plan
