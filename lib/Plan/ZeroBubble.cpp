@@ -57,20 +57,19 @@ Result<Schedule> zeroBubbleV(const Pipeline &pipeline) {
     return Error{p.error()};
   Schedule schedule = emptySchedule(pipeline);
   schedule.name = "zb_v";
-  // The rule fills the pipeline with 2p-1 micro-batches; of fewer, those that do not exist are left out.
-  int real = pipeline.microbatches, m = std::max(real, 2 * *p - 1);
+  int m = pipeline.microbatches;
   for (int rank = 0; rank < *p; ++rank) {
     int stages[2] = {rank, 2 * *p - 1 - rank};
     int counts[2][3] = {}; // [chunk][F, I, W]
+    const auto F = ActionKind::Forward, I = ActionKind::BackwardInput, W = ActionKind::BackwardWeight;
     auto add = [&](int chunk, std::initializer_list<ActionKind> kinds) {
       for (ActionKind kind : kinds) {
         int which = kind == ActionKind::Forward ? 0 : kind == ActionKind::BackwardInput ? 1 : 2;
-        int microbatch = counts[chunk][which]++;
-        if (microbatch < real)
-          schedule.rows[rank].push_back(compute(kind, stages[chunk], microbatch));
+        // The rule wants 2p-1 micro-batches; of fewer, what does not exist is left out.
+        if (counts[chunk][which] < (kind == W ? counts[chunk][1] : m))
+          schedule.rows[rank].push_back(compute(kind, stages[chunk], counts[chunk][which]++));
       }
     };
-    const auto F = ActionKind::Forward, I = ActionKind::BackwardInput, W = ActionKind::BackwardWeight;
     for (int i = 0; i < 2 * (*p - rank) - 1; ++i)
       add(0, {F});
     for (int i = 0; i < rank; ++i) {

@@ -70,7 +70,6 @@ static const std::map<std::string, OracleName> oracleNames = {
     {"zb-v", {"zb_v", 0.5}},
     {"v-half-pattern", {"v_half", 0.5}},
     {"v-min-pattern", {"v_min", 0.5}},
-    {"v-min-reordered", {"v_min", 0.5}},
     {"chimera", {"chimera"}},
     {"dualpipe-atomic", {"dualpipe"}},
     {"dualpipe-sequential", {"dualpipe", 1, Overlap::Sequential}},
@@ -122,7 +121,7 @@ TEST(Oracles, EveryRowOfSchedules) {
   RecordProperty("checked", checked);
   RecordProperty("skipped", skipped);
   EXPECT_EQ(checked + skipped, 291);
-  EXPECT_EQ(skipped, 18) << "v-half-reordered is a search's result";
+  EXPECT_EQ(skipped, 36) << "v-half-reordered and v-min-reordered are another search's results: see SearchTest";
 }
 
 static CostModel zeroBubbleCosts(std::map<std::string, std::string> &row, double share = 1) {
@@ -261,8 +260,7 @@ TEST(Oracles, AmdpUpdates) {
     for (auto &row : readTable("amdp_d" + std::to_string(d) + "_updates.csv")) {
       const std::vector<Action> &actions = planned.schedule.rows[std::stoi(row["rank"])];
       // Cells of block 1 of window 1, counted in computations.
-      bool edge = row["kind"] == "edge";
-      int before = edge ? 2 * d - 1 : 2 * d - 1; // computations of block 0
+      int before = 2 * d - 1; // computations of block 0
       int computed = 0, reduce = -1, step = -1;
       for (const Action &action : actions) {
         if (isCompute(action.kind))
@@ -294,10 +292,9 @@ TEST(Oracles, AmdpTimes) {
       PlannedSchedule planned = make({.kind = "amdp", .ranks = d, .microbatches = blocks * d});
       Timeline timeline = time(planned, costs);
       EXPECT_NEAR(timeline.makespan, std::stod(row[column]), 1e-6) << where;
-      if (blocks == 4)
-        for (int rank = 0; rank < d; ++rank)
-          EXPECT_EQ(timeline.peakActivation[rank],
-                    std::stod(row[rank % 4 == 0 || rank % 4 == 3 ? "inflight_edge" : "inflight_inner"]));
+      for (int rank = 0; blocks == 4 && rank < d; ++rank)
+        EXPECT_EQ(timeline.peakActivation[rank],
+                  std::stod(row[rank % 4 == 0 || rank % 4 == 3 ? "inflight_edge" : "inflight_inner"]));
     }
     ++rows;
   }
@@ -323,9 +320,10 @@ TEST(Oracles, AmdpIsStaleByOneUpdateForDMicrobatchesOfAWindow) {
 TEST(Kinds, EveryScheduleIsVerifiedWithMessagesAndUpdates) {
   for (const ScheduleKind &kind : scheduleKinds())
     for (int p : {2, 4, 6, 8, 12})
-      for (int m : {2 * p, 4 * p, 6 * p}) {
-        if (kind.name == "amdp" && p % 4)
-          continue;
+      for (int m : {2, p / 2, p, 2 * p - 2, 2 * p, 4 * p, 6 * p}) {
+        bool dual = kind.name == "dualpipe" || kind.name == "dualpipev" || kind.name == "chimera";
+        if ((kind.name == "amdp" && (p % 4 || m % p)) || (dual && (m < 2 * p || m % 2)) || m < 1)
+          continue; // refused, see below
         Result<PlannedSchedule> planned = makeSchedule({.kind = kind.name, .ranks = p, .microbatches = m});
         ASSERT_TRUE(planned) << kind.name << " " << p << " " << m << ": " << planned.error();
         for (int buffers : {0, 1}) {
@@ -333,4 +331,20 @@ TEST(Kinds, EveryScheduleIsVerifiedWithMessagesAndUpdates) {
           ASSERT_TRUE(facts) << kind.name << " " << p << " " << m << ": " << facts.error();
         }
       }
+}
+
+TEST(Kinds, RefuseWhatTheirRuleDoesNotCover) {
+  auto error = [](const ScheduleRequest &request) {
+    Result<PlannedSchedule> made = makeSchedule(request);
+    return made ? std::string("made") : made.error();
+  };
+  EXPECT_NE(error({.kind = "1f1n"}).find("did you mean '1f1b'?"), std::string::npos);
+  EXPECT_NE(error({.kind = "amdp", .ranks = 6, .microbatches = 12}).find("multiple of 4"), std::string::npos);
+  EXPECT_NE(error({.kind = "amdp", .ranks = 4, .microbatches = 6}).find("units of 4"), std::string::npos);
+  EXPECT_NE(error({.kind = "chimera", .ranks = 4, .microbatches = 7}).find("odd"), std::string::npos);
+  EXPECT_NE(error({.kind = "dualpipe", .ranks = 4, .microbatches = 6}).find("two micro-batches per rank"),
+            std::string::npos);
+  EXPECT_NE(error({.kind = "2bw", .ranks = 8, .microbatches = 8, .updates = 2}).find("as many micro-batches"),
+            std::string::npos);
+  EXPECT_NE(error({.kind = "gpipe", .ranks = 0}).find("1 to"), std::string::npos);
 }
