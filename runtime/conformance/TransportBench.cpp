@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Prints one JSON line: for two local ranks and each size, the median time in us of half a round trip (one_way) and of
-// both ranks sending to each other at once (opposing), and of an all-reduce of one value and a barrier. `copy` is one
-// memcpy of the size in one process, the floor. [placement] is the round trip of a flag in ns: near 50 the two ranks
-// share a real core, and nothing here means much.
+// Prints one JSON line: for two local ranks and each size in bytes, the median time in us of half a round trip
+// (one_way) and of both ranks sending to each other at once (opposing); `copy` is one memcpy of that size in one
+// process. Then an all-reduce of one value, and a barrier.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,15 +27,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// The median over `samples` of the time of one of `repeats` runs, in us. Every rank calls it alike.
-template <typename Run> double median(int samples, int repeats, const Run &run) {
+/// The median time of `run`, in us. Every rank calls it alike. Each call is timed by itself: on a machine that is busy
+/// with something else, a mean would tell how often the two ranks lost their cores.
+template <typename Run> double median(size_t samples, const Run &run) {
   std::vector<double> times;
-  for (int sample = 0; sample <= samples; ++sample) {
+  for (size_t sample = 0; sample < samples + samples / 4; ++sample) {
     auto start = Clock::now();
-    for (int i = 0; i < repeats; ++i)
-      run();
-    if (sample > 0) // the first one touches pages
-      times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() / repeats);
+    run();
+    if (sample >= samples / 4) // the first ones touch pages
+      times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
@@ -65,22 +64,22 @@ int bench(const LaunchInfo &launch) {
   char text[200];
   for (size_t bytes : {size_t(8), size_t(4) << 10, size_t(256) << 10, size_t(4) << 20, size_t(64) << 20}) {
     std::vector<char> out(bytes, 1), in(bytes, 2);
-    int repeats = int(std::clamp<size_t>((size_t(64) << 20) / bytes, 1, 2000));
-    double oneWay = median(15, repeats, [&] {
+    size_t samples = std::clamp<size_t>((size_t(1) << 30) / bytes, 16, 10000);
+    double oneWay = median(samples, [&] {
       if (transport.rank() == 0)
         need(transport.send(peer, out.data(), bytes, 1));
       need(transport.recv(peer, in.data(), bytes, 1));
       if (transport.rank() == 1)
         need(transport.send(peer, out.data(), bytes, 1));
     });
-    double opposing = median(15, repeats, [&] {
+    double opposing = median(samples, [&] {
       Result<Transfer> transfer = transport.isend(peer, out.data(), bytes, 2);
       need(transport.recv(peer, in.data(), bytes, 2));
       need(transport.wait(*transfer));
     });
     double copy = 0;
     if (transport.rank() == 0)
-      copy = median(15, repeats, [&] {
+      copy = median(samples, [&] {
         std::memcpy(in.data(), out.data(), bytes);
         asm volatile("" : : "r"(in.data()) : "memory");
       });
@@ -90,8 +89,8 @@ int bench(const LaunchInfo &launch) {
     line += text;
   }
   double value = 1;
-  double allReduce = median(15, 2000, [&] { need(transport.allReduceSum(&value, 1)); });
-  double barrier = median(15, 2000, [&] { need(transport.barrier()); });
+  double allReduce = median(10000, [&] { need(transport.allReduceSum(&value, 1)); });
+  double barrier = median(10000, [&] { need(transport.barrier()); });
   std::snprintf(text, sizeof text, "\"all_reduce_1\": %.2f, \"barrier\": %.2f}", allReduce, barrier);
   if (transport.rank() == 0)
     std::printf("%s%s\n", line.c_str(), text);
