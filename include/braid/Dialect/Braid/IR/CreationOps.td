@@ -14,11 +14,11 @@ class Braid_CreationOp<string mnemonic, string atenName, list<AtenArg> args, str
     : Braid_AtenOp<mnemonic, atenName, args, shapeRule, "", "none", factorRule = factorRule>;
 
 // With integer bounds; other bounds stay opaque.
-def Braid_ArangeOp : Braid_CreationOp<"arange", "aten::arange", [SymInt<"end">, Dtype<>], "arange", "whole">;
+def Braid_ArangeOp : Braid_CreationOp<"arange", "aten::arange", [SymInt<"end">, Dtype<>], "arange", "position">;
 def Braid_ArangeStartOp : Braid_CreationOp<"arange_start", "aten::arange.start",
-  [SymInt<"start">, SymInt<"end">, Dtype<>], "arange", "whole">;
+  [SymInt<"start">, SymInt<"end">, Dtype<>], "arange", "position">;
 def Braid_ArangeStartStepOp : Braid_CreationOp<"arange_start_step", "aten::arange.start_step",
-  [SymInt<"start">, SymInt<"end">, SymInt<"step">, Dtype<>], "arange", "whole">;
+  [SymInt<"start">, SymInt<"end">, SymInt<"step">, Dtype<>], "arange", "position">;
 
 def Braid_ZerosOp : Braid_CreationOp<"zeros", "aten::zeros", [SymIntList<"size">, Dtype<>], "filled", "filled">;
 def Braid_OnesOp : Braid_CreationOp<"ones", "aten::ones", [SymIntList<"size">, Dtype<>], "filled", "filled">;

@@ -188,8 +188,6 @@ BRAID_FACTOR_RULE(unsqueeze, UnsqueezeOp)
 BRAID_FACTOR_RULE(squeeze, mlir::Operation *)
 BRAID_FACTOR_RULE(permute, mlir::Operation *)
 BRAID_FACTOR_RULE(alongDims, mlir::Operation *)
-BRAID_FACTOR_RULE(expand, ExpandOp)
-BRAID_FACTOR_RULE(expandAs, ExpandAsOp)
 BRAID_FACTOR_RULE(repeat, RepeatOp)
 BRAID_FACTOR_RULE(pad, mlir::Operation *)
 BRAID_FACTOR_RULE(cat, CatOp)
@@ -288,7 +286,7 @@ BRAID_FACTOR_RULE(oneHot, OneHotOp)
 // Creation.
 BRAID_SHAPE_RULE(arange, mlir::Operation *)
 BRAID_SHAPE_RULE(filled, mlir::Operation *)
-BRAID_FACTOR_RULE(whole, mlir::Operation *)
+BRAID_FACTOR_RULE(position, mlir::Operation *)
 BRAID_FACTOR_RULE(filled, mlir::Operation *)
 
 // Losses.

@@ -23,9 +23,10 @@ class Braid_IndexedReductionOp<string mnemonic, string atenName, list<AtenArg> a
 def Braid_SumOp : Braid_ReductionOp<"sum", "aten::sum", [T<"self">, Dtype<>], "sum", "sum">;
 def Braid_SumDimOp : Braid_ReductionOp<"sum_dim", "aten::sum.dim_IntList",
   [T<"self">, IntList<"dim">, Bool<"keepdim">, Dtype<>], "sum", "sumDim">;
-def Braid_MeanOp : Braid_ReductionOp<"mean", "aten::mean", [T<"self">, Dtype<>], "mean", "mean">;
+def Braid_MeanOp : Braid_ReductionOp<"mean", "aten::mean", [T<"self">, Dtype<>], "mean", "mean",
+  "reduceWhole">;
 def Braid_MeanDimOp : Braid_ReductionOp<"mean_dim", "aten::mean.dim",
-  [T<"self">, IntList<"dim">, Bool<"keepdim">, Dtype<>], "mean", "meanDim">;
+  [T<"self">, IntList<"dim">, Bool<"keepdim">, Dtype<>], "mean", "meanDim", "reduceWhole">;
 def Braid_VarCorrectionOp : Braid_ReductionOp<"var_correction", "aten::var.correction",
   [T<"self">, IntList<"dim">, Scalar<"correction">, Bool<"keepdim">], "variance", "varCorrection", "reduceWhole">;
 def Braid_VarDimOp : Braid_ReductionOp<"var_dim", "aten::var.dim",

@@ -46,9 +46,9 @@ def Braid_RollOp : Braid_ViewLikeOp<"roll", "aten::roll", [T<"self">, SymIntList
 
 // More elements.
 def Braid_ExpandOp : Braid_ViewLikeOp<"expand", "aten::expand", [T<"self">, SymIntList<"size">], "expand", "expand",
-  "expand">;
+  "broadcast">;
 def Braid_ExpandAsOp : Braid_ViewLikeOp<"expand_as", "aten::expand_as", [T<"self">, T<"other">], "expandAs",
-  "expandAs", "expandAs">;
+  "expandAs", "broadcast">;
 def Braid_BroadcastTensorsOp : Braid_SplitLikeOp<"broadcast_tensors", "aten::broadcast_tensors", [TList<"tensors">],
   "broadcastTensors", "broadcastTensors", "broadcast">;
 def Braid_RepeatOp : Braid_ViewLikeOp<"repeat", "aten::repeat", [T<"self">, SymIntList<"repeats">], "repeat", "repeat",

@@ -1,0 +1,102 @@
+//===- Costs.cpp - Floating-point operations ----------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShapeRules.h"
+
+using namespace mlir;
+
+namespace braid::costs {
+
+/// Elements of a tensor; none where its shape is not known, which the shape rule has reported.
+static Expr elements(Value tensor, ShapeAnalysis &analysis) {
+  FailureOr<TensorShape> shape = analysis.shapeOf(tensor);
+  return succeeded(shape) ? shape->numElements() : Expr(0);
+}
+
+static Expr dimOf(Value tensor, int64_t dim, ShapeAnalysis &analysis) {
+  FailureOr<TensorShape> shape = analysis.shapeOf(tensor);
+  if (failed(shape) || shape->rank() == 0)
+    return Expr(1);
+  return shape->dims[dim < 0 ? std::max<int64_t>(dim + shape->rank(), 0) : dim];
+}
+
+Expr none(Operation *, ShapeAnalysis &) { return Expr(0); }
+
+/// One operation an element of the result.
+Expr elementwise(Operation *op, ShapeAnalysis &analysis) { return elements(op->getResult(0), analysis); }
+
+/// One operation an element that is read.
+Expr reduction(Operation *op, ShapeAnalysis &analysis) { return elements(op->getOperand(0), analysis); }
+
+/// Maximum, difference, exponential, sum, quotient.
+Expr softmax(Operation *op, ShapeAnalysis &analysis) { return Expr(5) * elements(op->getOperand(0), analysis); }
+
+/// Mean, variance, and scale and shift; about twice as much backward, where all results are wanted.
+Expr norm(Operation *op, ShapeAnalysis &analysis) {
+  int64_t each = isa<NativeLayerNormBackwardOp>(op) ? 14 : 7;
+  return Expr(each) * elements(op->getOperand(0), analysis);
+}
+
+/// A softmax over the classes and a choice; for pointwise losses the same number of steps is near enough.
+Expr loss(Operation *op, ShapeAnalysis &analysis) {
+  Value scores = isa<NllLossBackwardOp>(op) ? op->getOperand(1) : op->getOperand(0);
+  return Expr(6) * elements(scores, analysis);
+}
+
+/// Two operations for each element of the result and each of the contracted dim.
+Expr contraction(Operation *op, ShapeAnalysis &analysis) {
+  bool added = isa<AddmmOp, BaddbmmOp>(op);
+  Expr inner = dimOf(op->getOperand(added ? 1 : 0), -1, analysis);
+  Expr all = elements(op->getResult(0), analysis);
+  bool biased = added || (isa<LinearOp>(op) && op->getNumOperands() > 2);
+  return Expr(2) * all * inner + (biased ? all : Expr(0));
+}
+
+/// Elements of the weight that one output position, or for transposed convolutions one input position, meets.
+static Expr convolutionWork(Value input, Value weight, Value output, bool transposed, ShapeAnalysis &analysis) {
+  FailureOr<TensorShape> shape = analysis.shapeOf(weight);
+  if (failed(shape) || shape->rank() < 2)
+    return Expr(0);
+  Expr kernel(1);
+  for (int64_t dim = 1; dim < shape->rank(); ++dim)
+    kernel = kernel * shape->dims[dim];
+  return Expr(2) * kernel * elements(transposed ? input : output, analysis);
+}
+
+Expr convolution(Operation *op, ShapeAnalysis &analysis) {
+  auto conv = cast<ConvolutionOp>(op);
+  return convolutionWork(conv.getInput(), conv.getWeight(), conv.getResult(), conv.getTransposed(), analysis);
+}
+
+/// One product for each gradient that is wanted.
+Expr convolutionBackward(Operation *op, ShapeAnalysis &analysis) {
+  auto conv = cast<ConvolutionBackwardOp>(op);
+  Expr work = convolutionWork(conv.getInput(), conv.getWeight(), conv.getGradOutput(), conv.getTransposed(), analysis);
+  ArrayRef<bool> mask = conv.getOutputMask().value_or(ArrayRef<bool>());
+  int64_t products = llvm::count(mask.take_front(2), true);
+  return Expr(products) * work;
+}
+
+/// Scores and their product with the values: [L, E] x [E, S] and [L, S] x [S, V], and a softmax between.
+static Expr attentionWork(Value query, Value key, Value value, ShapeAnalysis &analysis) {
+  Expr size = dimOf(query, -1, analysis), keys = dimOf(key, -2, analysis), values = dimOf(value, -1, analysis);
+  Expr rows = Expr::floorDiv(elements(query, analysis), size.constant() == 0 ? Expr(1) : size);
+  return rows * keys * (Expr(2) * size + Expr(2) * values + Expr(5));
+}
+
+Expr attention(Operation *op, ShapeAnalysis &analysis) {
+  return attentionWork(op->getOperand(0), op->getOperand(1), op->getOperand(2), analysis);
+}
+
+/// Five products instead of two: the scores again, and gradients of values, scores, query and key.
+Expr attentionBackward(Operation *op, ShapeAnalysis &analysis) {
+  auto flash = cast<FlashAttentionForCpuBackwardOp>(op);
+  Expr forward = attentionWork(flash.getQuery(), flash.getKey(), flash.getValue(), analysis);
+  return Expr::floorDiv(Expr(5) * forward, Expr(2));
+}
+
+} // namespace braid::costs

@@ -1,0 +1,272 @@
+//===- GatherScatterShapes.cpp - Shapes of reads and writes by index or mask ===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShapeRules.h"
+
+using namespace mlir;
+
+namespace braid::shapes {
+
+/// Indices are int32 or int64.
+static void checkIndices(Reader &in, StringRef name, const TensorShape &indices) {
+  if (!in.failed() && !indices.elementType.isInteger(64) && !indices.elementType.isInteger(32))
+    in.error() << "takes '" << name << "' of i64 or i32, not " << indices.elementType;
+}
+
+LogicalResult embedding(EmbeddingOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape weight = in.shape(op.getWeight()), indices = in.shape(op.getIndices());
+  checkIndices(in, "indices", indices);
+  if (!in.failed() && weight.rank() != 2)
+    in.error() << "takes a weight [rows, size], not " << str(weight);
+  if (in.failed())
+    return failure();
+  indices.dims.push_back(weight.dims[1]);
+  results.push_back({indices.dims, weight.elementType});
+  return success();
+}
+
+LogicalResult embeddingDenseBackward(EmbeddingDenseBackwardOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape gradient = in.shape(op.getGradOutput()), indices = in.shape(op.getIndices());
+  std::optional<Expr> rows = in.size(op.getNumWeights(), op.getStaticNumWeights());
+  checkIndices(in, "indices", indices);
+  if (in.failed())
+    return failure();
+  if (!rows)
+    return op.emitOpError("has no num_weights");
+  if (gradient.rank() == 0 || !in.equal(ArrayRef(gradient.dims).drop_back(), indices.dims))
+    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for indices of " << str(indices);
+  results.push_back({{*rows, gradient.dims.back()}, gradient.elementType});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// x[i, :, j]
+//===----------------------------------------------------------------------===//
+
+/// The shape of self[indices]: indexed dims become the broadcast dims of the indices, in their place if they are next to
+/// each other, in front otherwise.
+static FailureOr<TensorShape> indexed(Reader &in, const TensorShape &self, OperandRange indices,
+                                      ArrayRef<bool> present) {
+  if (static_cast<int64_t>(present.size()) > self.rank())
+    return in.error() << "has " << present.size() << " indices for " << str(self);
+  SmallVector<TensorShape> shapes = in.shapes(indices);
+  for (const TensorShape &shape : shapes)
+    if (!in.failed() && !shape.elementType.isInteger(64) && !shape.elementType.isInteger(32))
+      return in.error() << "indexes by " << shape.elementType
+                        << (isBool(shape.elementType) ? ", so that the number of results depends on data; "
+                                                      : ", not an integer type; ")
+                        << "indices are i64 or i32";
+  if (in.failed())
+    return failure();
+  if (shapes.empty())
+    return self;
+  Dims taken = in.broadcast(shapes);
+  if (in.failed())
+    return failure();
+  auto isPresent = [](bool there) { return there; };
+  const bool *first = llvm::find_if(present, isPresent);
+  const bool *next = std::find_if_not(first, present.end(), isPresent);
+  bool adjacent = std::none_of(next, present.end(), isPresent);
+  TensorShape result{{}, self.elementType};
+  if (!adjacent)
+    result.dims = taken;
+  for (auto [dim, size] : llvm::enumerate(self.dims)) {
+    if (adjacent && static_cast<int64_t>(dim) == first - present.begin())
+      llvm::append_range(result.dims, taken);
+    if (dim >= present.size() || !present[dim])
+      result.dims.push_back(size);
+  }
+  return result;
+}
+
+LogicalResult index(IndexOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf());
+  if (in.failed())
+    return failure();
+  FailureOr<TensorShape> result = indexed(in, self, op.getIndices(), op.getPresentIndices());
+  if (failed(result))
+    return failure();
+  results.push_back(*result);
+  return success();
+}
+
+LogicalResult indexPut(IndexPutOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), values = in.shape(op.getValues());
+  in.sameElementType({{"self", self}, {"values", values}});
+  if (in.failed())
+    return failure();
+  results.push_back(self);
+  // A mask selects as many elements as it has true ones; ATen compares that with the values.
+  if (llvm::any_of(in.shapes(op.getIndices()), [](const TensorShape &shape) { return isBool(shape.elementType); }))
+    return failure(in.failed());
+  FailureOr<TensorShape> target = indexed(in, self, op.getIndices(), op.getPresentIndices());
+  if (failed(target))
+    return failure();
+  if (!in.fits(values.dims, target->dims))
+    return op.emitOpError() << "cannot write values of shape " << str(values) << " to " << str(*target)
+                            << ", which the indices name";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Along one dim
+//===----------------------------------------------------------------------===//
+
+/// A vector of indices, or a single one.
+static void checkIndexVector(Reader &in, const TensorShape &index) {
+  checkIndices(in, "index", index);
+  if (!in.failed() && index.rank() > 1)
+    in.error() << "takes a vector of indices, not " << str(index);
+}
+
+LogicalResult indexSelect(IndexSelectOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), index = in.shape(op.getIndex());
+  checkIndexVector(in, index);
+  int64_t dim = in.failed() ? 0 : in.dim(op.getDim(), self.rank());
+  if (in.failed())
+    return failure();
+  if (self.rank())
+    self.dims[dim] = index.numElements();
+  results.push_back(self);
+  return success();
+}
+
+LogicalResult indexAdd(IndexAddOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), index = in.shape(op.getIndex()), source = in.shape(op.getSource());
+  checkIndexVector(in, index);
+  in.sameElementType({{"self", self}, {"source", source}});
+  int64_t dim = in.failed() ? 0 : in.dim(op.getDim(), self.rank());
+  if (in.failed())
+    return failure();
+  Dims expected = self.dims;
+  if (self.rank())
+    expected[dim] = index.numElements();
+  if (!in.equal(source.dims, expected))
+    return op.emitOpError() << "has a source of shape " << str(source) << "; for " << str(index) << " indices of dim "
+                            << dim << " of " << str(self) << " it is " << str({expected, self.elementType});
+  results.push_back(self);
+  return success();
+}
+
+/// `index` is at most as large as `shape`, except in `dim`.
+static void checkContained(Reader &in, const TensorShape &index, StringRef name, const TensorShape &shape,
+                           std::optional<int64_t> except) {
+  if (in.failed())
+    return;
+  bool fits = std::max<int64_t>(index.rank(), 1) == std::max<int64_t>(shape.rank(), 1);
+  if (fits && index.rank() == shape.rank())
+    for (int64_t at = 0; at < index.rank(); ++at)
+      if (at != except)
+        fits &= !(index.dims[at] - shape.dims[at] - Expr(1)).atLeast(0);
+  if (!fits)
+    in.error() << "has an index of shape " << str(index) << " that is larger than " << name << ", " << str(shape);
+}
+
+LogicalResult gather(GatherAlongOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), index = in.shape(op.getIndex());
+  checkIndices(in, "index", index);
+  int64_t dim = in.failed() ? 0 : in.dim(op.getDim(), self.rank());
+  // An empty index reads nothing.
+  if (index.numElements().constant() != 0)
+    checkContained(in, index, "self", self, dim);
+  if (!in.failed())
+    results.push_back({index.dims, self.elementType});
+  return failure(in.failed());
+}
+
+LogicalResult scatter(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op->getOperand(0)), index = in.shape(op->getOperand(1));
+  checkIndices(in, "index", index);
+  int64_t dim = in.failed() ? 0 : in.dim(getArgument<IntegerAttr>(op, "dim").getInt(), self.rank());
+  if (index.numElements().constant() != 0) {
+    checkContained(in, index, "self", self, dim);
+    if (op->getNumOperands() > 2 && !in.failed()) {
+      TensorShape src = in.shape(op->getOperand(2));
+      in.sameElementType({{"self", self}, {"src", src}});
+      checkContained(in, index, "src", src, std::nullopt);
+    }
+  }
+  if (!in.failed())
+    results.push_back(self);
+  return failure(in.failed());
+}
+
+LogicalResult oneHot(OneHotOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf());
+  if (in.failed())
+    return failure();
+  if (!self.elementType.isInteger(64))
+    return op.emitOpError() << "takes i64, not " << self.elementType;
+  if (op.getNumClasses() < 1)
+    return op.emitOpError("needs num_classes: taken from the data, the result's size depends on them");
+  self.dims.push_back(Expr(op.getNumClasses()));
+  results.push_back(self);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// By mask
+//===----------------------------------------------------------------------===//
+
+static void checkMask(Reader &in, const TensorShape &mask) {
+  if (!in.failed() && !isBool(mask.elementType))
+    in.error() << "takes a mask of i1, not " << mask.elementType;
+}
+
+LogicalResult maskedFill(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op->getOperand(0)), mask = in.shape(op->getOperand(1));
+  checkMask(in, mask);
+  if (in.failed())
+    return failure();
+  if (op->getNumOperands() > 2) {
+    TensorShape value = in.shape(op->getOperand(2));
+    if (!in.failed() && value.rank() != 0)
+      in.error() << "fills with one value, a tensor of rank 0, not " << str(value);
+  }
+  Dims dims = in.broadcast({self, mask});
+  if (!in.failed())
+    results.push_back({dims, self.elementType});
+  return failure(in.failed());
+}
+
+LogicalResult maskedScatter(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op->getOperand(0)), mask = in.shape(op->getOperand(1)),
+              source = in.shape(op->getOperand(2));
+  checkMask(in, mask);
+  in.sameElementType({{"self", self}, {"source", source}});
+  if (in.failed())
+    return failure();
+  Dims dims = in.broadcast({self, mask});
+  if (!in.failed())
+    results.push_back({dims, self.elementType});
+  return failure(in.failed());
+}
+
+LogicalResult maskedScatterBackward(MaskedScatterBackwardOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape gradient = in.shape(op.getGradOutput()), mask = in.shape(op.getMask());
+  Dims sizes = in.sizes(op.getSizes(), op.getStaticSizes());
+  checkMask(in, mask);
+  if (!in.failed() && !in.fits(mask.dims, gradient.dims))
+    in.error() << "cannot expand the mask, " << str(mask) << ", to the gradient's " << str(gradient);
+  if (!in.failed())
+    results.push_back({sizes, gradient.elementType});
+  return failure(in.failed());
+}
+
+} // namespace braid::shapes

@@ -1,0 +1,125 @@
+//===- LossShapes.cpp - Shapes of losses --------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShapeRules.h"
+
+using namespace mlir;
+
+namespace braid::shapes {
+
+/// ATen's numbers of the reductions.
+enum class Reduction : int64_t { None, Mean, Sum };
+static bool keepsElements(int64_t reduction) { return reduction == static_cast<int64_t>(Reduction::None); }
+
+static bool checkReduction(Reader &in, int64_t reduction) {
+  if (!in.failed() && (reduction < 0 || reduction > static_cast<int64_t>(Reduction::Sum)))
+    in.error() << "has reduction " << reduction << "; ATen knows 0 (none), 1 (mean) and 2 (sum)";
+  return !in.failed();
+}
+
+/// Scores [N, C, ...] without the dim of the classes; the weight has one entry a class.
+static Dims withoutClasses(Reader &in, const TensorShape &self, Value weight) {
+  if (in.failed())
+    return {};
+  if (self.rank() == 0) {
+    in.error() << "takes scores [classes] or [batch, classes, ...], not " << str(self);
+    return {};
+  }
+  int64_t classes = self.rank() == 1 ? 0 : 1;
+  if (weight) {
+    TensorShape weights = in.shape(weight);
+    if (!in.failed() && (weights.rank() != 1 || !in.equal(weights.dims[0], self.dims[classes])))
+      in.error() << "has a weight of shape " << str(weights) << " for the classes of " << str(self);
+    in.sameElementType({{"self", self}, {"weight", weights}});
+  }
+  Dims dims = self.dims;
+  dims.erase(dims.begin() + classes);
+  return dims;
+}
+
+LogicalResult crossEntropy(CrossEntropyLossOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), target = in.shape(op.getTarget());
+  in.floating("self", self);
+  Dims dims = withoutClasses(in, self, op.getWeight());
+  if (!checkReduction(in, op.getReduction()))
+    return failure();
+  if (isFloat(target.elementType)) {
+    if (!in.equal(target.dims, self.dims))
+      return op.emitOpError() << "has probabilities of shape " << str(target) << " for scores of " << str(self);
+  } else if (!target.elementType.isInteger(64) && !target.elementType.isUnsignedInteger(8)) {
+    return op.emitOpError() << "takes classes of i64 or probabilities as targets, not " << target.elementType;
+  } else if (!in.equal(target.dims, dims)) {
+    return op.emitOpError() << "has targets of shape " << str(target) << " for scores of " << str(self)
+                            << "; they would be " << str({dims, target.elementType});
+  }
+  results.push_back({keepsElements(op.getReduction()) ? dims : Dims(), self.elementType});
+  return success();
+}
+
+/// Log-probabilities [N, C] or [C], classes [N] or [].
+static Dims classTargets(Reader &in, const TensorShape &self, const TensorShape &target, Value weight) {
+  in.floating("self", self);
+  Dims dims = withoutClasses(in, self, weight);
+  if (in.failed())
+    return {};
+  if (self.rank() > 2)
+    in.error() << "takes [batch, classes] or [classes], not " << str(self);
+  else if (!target.elementType.isInteger(64) && !target.elementType.isUnsignedInteger(8))
+    in.error() << "takes targets of i64, not " << target.elementType;
+  else if (!in.equal(target.dims, dims))
+    in.error() << "has targets of shape " << str(target) << " for " << str(self) << "; they would be "
+               << str({dims, target.elementType});
+  return dims;
+}
+
+LogicalResult nllLossForward(NllLossForwardOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), target = in.shape(op.getTarget());
+  Dims dims = classTargets(in, self, target, op.getWeight());
+  if (!checkReduction(in, op.getReduction()))
+    return failure();
+  results.push_back({keepsElements(op.getReduction()) ? dims : Dims(), self.elementType});
+  results.push_back({{}, self.elementType});
+  return success();
+}
+
+LogicalResult nllLossBackward(NllLossBackwardOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape gradient = in.shape(op.getGradOutput()), self = in.shape(op.getSelf()),
+              target = in.shape(op.getTarget());
+  Dims dims = classTargets(in, self, target, op.getWeight());
+  if (!checkReduction(in, op.getReduction()))
+    return failure();
+  if (!in.equal(gradient.dims, keepsElements(op.getReduction()) ? ArrayRef<Expr>(dims) : ArrayRef<Expr>()))
+    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for targets of " << str(target)
+                            << " under reduction " << op.getReduction();
+  results.push_back(self);
+  return success();
+}
+
+LogicalResult pointwiseLoss(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  SmallVector<TensorShape> tensors = in.shapes(op->getOperands());
+  auto reduction = getArgument<IntegerAttr>(op, "reduction");
+  int64_t kind = reduction ? reduction.getInt() : static_cast<int64_t>(Reduction::Mean);
+  if (!checkReduction(in, kind))
+    return failure();
+  in.floating("self", tensors[0]);
+  Dims dims = in.broadcast(tensors);
+  if (in.failed())
+    return failure();
+  // Only mse_loss lets self and target broadcast.
+  if (!isa<MseLossOp>(op) && (!in.equal(tensors[0].dims, tensors[1].dims) || !in.fits(dims, tensors[0].dims)))
+    return op->emitOpError() << "compares " << str(tensors[0]) << " with " << str(tensors[1])
+                             << "; both must be equal and the weights fit them";
+  Type type = resultType(tensors);
+  results.push_back({keepsElements(kind) ? dims : Dims(), type ? type : tensors[0].elementType});
+  return success();
+}
+
+} // namespace braid::shapes
