@@ -1,0 +1,44 @@
+//===- PipeDialect.cpp - Stages, edges, schedule --------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Dialect/Pipe/IR/PipeDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+#include "braid/Dialect/Pipe/IR/PipeDialect.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "braid/Dialect/Pipe/IR/PipeOps.cpp.inc"
+
+namespace braid::pipe {
+
+void PipeDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "braid/Dialect/Pipe/IR/PipeOps.cpp.inc"
+      >();
+}
+
+LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (FlatSymbolRefAttr name : {getForwardAttr(), getInputAttr(), getWeightAttr(), getFullAttr()})
+    if (name && !symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, name))
+      return emitOpError() << "names '" << name.getValue() << "', which is no function";
+  auto forward = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getForwardAttr());
+  size_t operands = getParams().size() + getInputs().size() + getValuesIn().size() + getCounts().size();
+  if (forward.getNumArguments() != operands)
+    return emitOpError() << "gives " << operands << " operands to '" << getForward() << "', which takes "
+                         << forward.getNumArguments();
+  size_t results = getValuesOut().size() + (getLoss() ? 1 : 0) + getResiduals();
+  if (forward.getNumResults() != results)
+    return emitOpError() << "expects " << results << " results of '" << getForward() << "', which gives "
+                         << forward.getNumResults();
+  return success();
+}
+
+} // namespace braid::pipe

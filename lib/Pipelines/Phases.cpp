@@ -1,0 +1,100 @@
+//===- Phases.cpp - The phases of compilation -----------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Pipelines/Phases.h"
+
+#include "braid/Conversion/Passes.h"
+#include "braid/Dialect/Braid/Transforms/Passes.h"
+#include "braid/Dialect/Pipe/Transforms/Passes.h"
+#include "braid/Dialect/Rt/Transforms/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace braid {
+
+StringRef getPhaseName(Phase phase) {
+  switch (phase) {
+  case Phase::Import:
+    return "import";
+  case Phase::Shapes:
+    return "shapes";
+  case Phase::Units:
+    return "units";
+  case Phase::Differentiate:
+    return "differentiate";
+  case Phase::Pipe:
+    return "pipe";
+  case Phase::Rt:
+    return "rt";
+  case Phase::LLVM:
+    return "llvm";
+  }
+  return "";
+}
+
+void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options) {
+  switch (phase) {
+  case Phase::Import: // done by the importer
+    return;
+  case Phase::Shapes:
+    manager.addPass(createInlineModules());
+    manager.addPass(createResolveShapes());
+    manager.addPass(createSplitLoss());
+    return;
+  case Phase::Units:
+    manager.addPass(createOutlineUnits());
+    return;
+  case Phase::Differentiate:
+    manager.addPass(createDecompose());
+    manager.addPass(createDifferentiate());
+    manager.addNestedPass<func::FuncOp>(createCSEPass());
+    return;
+  case Phase::Pipe: {
+    pipe::FormStagesOptions stages;
+    stages.stages = options.stages;
+    stages.microbatches = options.microbatches;
+    stages.schedule = options.schedule;
+    stages.planFile = options.plan;
+    manager.addPass(pipe::createFormStages(stages));
+    pipe::EmitPlanOptions plan;
+    plan.planFile = options.plan;
+    plan.device = options.device;
+    manager.addPass(pipe::createEmitPlan(plan));
+    return;
+  }
+  case Phase::Rt:
+    manager.addPass(createBraidToRt());
+    manager.addPass(rt::createVerifyLifetimes());
+    return;
+  case Phase::LLVM:
+    manager.addPass(createRtToLLVM());
+    return;
+  }
+}
+
+void registerPhasePipelines() {
+  static const std::pair<Phase, const char *> phases[] = {
+      {Phase::Shapes, "Module calls inlined, sizes as expressions over symbols, loss counts in a prologue"},
+      {Phase::Units, "@main as a graph of unit calls"},
+      {Phase::Differentiate, "Forward and backward functions of each unit"},
+      {Phase::Pipe, "Stages, edges, schedule, plan"},
+      {Phase::Rt, "Runtime calls with explicit lifetimes"},
+      {Phase::LLVM, "LLVM dialect"}};
+  for (auto &[phase, text] : phases) {
+    std::string name = ("braid-phase-" + getPhaseName(phase)).str();
+    Phase which = phase;
+    PassPipelineRegistration<PhaseOptions>(
+        name, text, [which](OpPassManager &manager, const PhaseOptions &options) {
+          buildPhase(manager, which, options);
+        });
+  }
+}
+
+} // namespace braid

@@ -1,0 +1,223 @@
+//===- braidc.cpp - Compiles a training model into a training binary ------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Import/Import.h"
+#include "braid/InitAll.h"
+#include "braid/Pipelines/Phases.h"
+#include "braid/Target/Executable.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+#include <chrono>
+
+using namespace llvm;
+
+static cl::OptionCategory category("braidc options");
+static cl::opt<std::string> modelFile(cl::Positional, cl::desc("<model.pt>"), cl::Required, cl::cat(category));
+static cl::opt<std::string> exampleFile("example", cl::desc("A batch: safetensors named step<N>/<input>"),
+                                        cl::value_desc("file"), cl::cat(category));
+static cl::list<std::string> inputOptions("input", cl::desc("Dims of an input, such as 'ids: i64[batch, seq]'"),
+                                          cl::value_desc("spec"), cl::cat(category));
+static cl::opt<std::string> planFile("plan", cl::desc("Components, schedule, optimizer"), cl::value_desc("plan.yaml"),
+                                     cl::cat(category));
+static cl::opt<int> stages("stages", cl::desc("Number of stages, balanced by FLOPs, where no plan names components"),
+                           cl::init(1), cl::cat(category));
+static cl::opt<int> microbatches("microbatches", cl::desc("Micro-batches of a step (default: the plan's, or 1)"),
+                                 cl::init(0), cl::cat(category));
+static cl::opt<std::string> schedule("schedule", cl::desc("1f1b or gpipe (default: the plan's, or 1f1b)"),
+                                     cl::cat(category));
+static cl::opt<std::string> device("device", cl::desc("cpu"), cl::init("cpu"), cl::cat(category));
+static cl::opt<std::string> march("march", cl::desc("Processor of the compiled code, as clang's -march"),
+                                  cl::init("x86-64"), cl::cat(category));
+static cl::opt<bool> staticDims("static-dims", cl::desc("Keep every size as in the example"), cl::cat(category));
+static cl::opt<bool> keepGoing("report-opaque", cl::desc("List every operator without a typed op, and where it is"),
+                               cl::cat(category));
+static cl::opt<std::string> outputFile("o", cl::desc("Executable, or file of --emit; - is standard output"),
+                                       cl::value_desc("file"), cl::cat(category));
+static cl::opt<bool> showTimes("time", cl::desc("Print the seconds of each phase"), cl::cat(category));
+static cl::opt<std::string> reproducer("crash-reproducer",
+                                       cl::desc("Where a failing pass leaves its input (mlir-opt --run-reproducer)"),
+                                       cl::value_desc("file"), cl::cat(category));
+static cl::opt<bool> printLocations("print-locations", cl::desc("--emit prints the Python line of each op"),
+                                    cl::cat(category));
+
+enum class Emit { Import, Shapes, Units, Differentiate, Pipe, Rt, LLVM, Object, Executable };
+static cl::opt<Emit> emitKind(
+    "emit", cl::desc("Stop after a phase and print it"), cl::init(Emit::Executable), cl::cat(category),
+    cl::values(clEnumValN(Emit::Import, "import", "TorchScript as braid ops, one function a module call"),
+               clEnumValN(Emit::Shapes, "shapes", "flat, sizes over symbols"),
+               clEnumValN(Emit::Units, "units", "@main as a graph of units"),
+               clEnumValN(Emit::Differentiate, "differentiate", "forward and backward functions"),
+               clEnumValN(Emit::Pipe, "pipe", "stages, edges, schedule"),
+               clEnumValN(Emit::Rt, "rt", "runtime calls"), clEnumValN(Emit::LLVM, "llvm", "LLVM dialect"),
+               clEnumValN(Emit::Object, "object", "object file"),
+               clEnumValN(Emit::Executable, "executable", "linked training binary (default)")));
+
+static int fail(const std::string &message) {
+  WithColor::error(errs(), "braidc") << message << "\n";
+  return 1;
+}
+
+namespace {
+/// Seconds of each phase, printed at the end with --time.
+class Stopwatch {
+public:
+  void lap(StringRef name) {
+    auto now = std::chrono::steady_clock::now();
+    laps.push_back({name.str(), std::chrono::duration<double>(now - last).count()});
+    last = now;
+  }
+  void print() const {
+    double sum = 0;
+    for (auto &[name, seconds] : laps) {
+      errs() << format("%-14s %7.3f s\n", name.c_str(), seconds);
+      sum += seconds;
+    }
+    errs() << format("%-14s %7.3f s\n", "total", sum);
+  }
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  std::vector<std::pair<std::string, double>> laps;
+};
+} // namespace
+
+static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context) {
+  braid::ImportOptions options;
+  options.file = modelFile;
+  options.symbolicDims = !staticDims;
+  if (!exampleFile.empty()) {
+    braid::plan::Result<std::vector<braid::InputSpec>> inputs = braid::readInputSpecs(context, exampleFile);
+    if (!inputs) {
+      fail(inputs.error());
+      return {};
+    }
+    options.inputs = *inputs;
+  }
+  for (const std::string &text : inputOptions)
+    if (braid::plan::Status status = braid::parseInputOption(context, text, options.inputs); !status) {
+      fail(status.error());
+      return {};
+    }
+  braid::ImportReport report;
+  mlir::OwningOpRef<mlir::ModuleOp> module = braid::importTorchScript(context, options, &report);
+  if (!module)
+    return {};
+  for (const std::string &remark : report.remarks)
+    WithColor::remark(errs(), modelFile) << remark << "\n";
+  if (!report.opaque.empty()) {
+    WithColor::remark(errs(), modelFile) << report.opaque.size() << " operators have no typed op and run through ATen's "
+                                         << "own autograd" << (keepGoing ? "" : "; --report-opaque lists them") << "\n";
+    if (keepGoing)
+      errs() << braid::describeOpaqueOperators(report);
+  }
+  return module;
+}
+
+static int printModule(mlir::ModuleOp module) {
+  std::string error;
+  std::unique_ptr<ToolOutputFile> output =
+      mlir::openOutputFile(outputFile.empty() ? std::string("-") : outputFile.getValue(), &error);
+  if (!output)
+    return fail(error);
+  mlir::OpPrintingFlags flags;
+  if (printLocations)
+    flags.enableDebugInfo(true, /*prettyForm=*/false);
+  module.print(output->os(), flags);
+  output->keep();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Compiles a TorchScript training model into a training binary\n");
+  if (device != "cpu")
+    return fail("device '" + device + "' is not built: only cpu is (use --device cpu)");
+  bool toFile = emitKind == Emit::Executable || emitKind == Emit::Object;
+  if (toFile && outputFile.empty())
+    return fail("say where the result goes: -o FILE");
+
+  mlir::DialectRegistry registry;
+  braid::registerAllDialects(registry);
+  braid::registerAllPasses();
+  braid::registerCodegenTranslations(registry);
+  mlir::MLIRContext context(registry);
+  // Models are a few thousand ops: threads cost more to start than they save.
+  context.disableMultithreading();
+  SourceMgr sources;
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+
+  Stopwatch times;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(context);
+  if (!module)
+    return 1;
+  times.lap("import");
+  if (emitKind == Emit::Import)
+    return printModule(*module);
+
+  braid::PhaseOptions options;
+  options.stages = stages;
+  options.microbatches = microbatches;
+  options.schedule = schedule;
+  options.plan = planFile;
+  options.device = device;
+  static const std::pair<braid::Phase, Emit> phases[] = {
+      {braid::Phase::Shapes, Emit::Shapes},   {braid::Phase::Units, Emit::Units},
+      {braid::Phase::Differentiate, Emit::Differentiate}, {braid::Phase::Pipe, Emit::Pipe},
+      {braid::Phase::Rt, Emit::Rt},           {braid::Phase::LLVM, Emit::LLVM}};
+  for (auto &[phase, emit] : phases) {
+    mlir::PassManager manager(&context);
+    if (!reproducer.empty())
+      manager.enableCrashReproducerGeneration(reproducer);
+    braid::buildPhase(manager, phase, options);
+    if (failed(manager.run(*module)))
+      return 1;
+    times.lap(braid::getPhaseName(phase));
+    if (emitKind == emit)
+      return printModule(*module);
+  }
+
+  std::string objectFile = outputFile;
+  if (emitKind == Emit::Executable) {
+    SmallString<128> temporary;
+    if (std::error_code code = sys::fs::createTemporaryFile("braid", "o", temporary))
+      return fail("cannot make a temporary file: " + code.message());
+    objectFile = std::string(temporary);
+  }
+  FileRemover removeObject;
+  if (emitKind == Emit::Executable)
+    removeObject.setFile(objectFile);
+  {
+    std::error_code code;
+    raw_fd_ostream stream(objectFile, code);
+    if (code)
+      return fail("cannot write '" + objectFile + "': " + code.message());
+    braid::CodegenOptions codegen;
+    codegen.march = march;
+    if (failed(braid::emitObject(*module, stream, codegen)))
+      return 1;
+  }
+  times.lap("object");
+  if (emitKind == Emit::Executable) {
+    if (failed(braid::linkExecutable(&context, objectFile, outputFile, braid::LinkOptions())))
+      return 1;
+    times.lap("link");
+  }
+  if (showTimes)
+    times.print();
+  return 0;
+}
