@@ -47,6 +47,7 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     manager.addPass(createInlineModules());
     manager.addPass(createResolveShapes());
     manager.addPass(createSplitLoss());
+    manager.addPass(createAnalyzeSamples());
     return;
   case Phase::Units:
     manager.addPass(createOutlineUnits());

@@ -103,7 +103,8 @@ private:
 
   json::Array guards() {
     json::Array array;
-    for (const Guard &guard : ShapeAnalysis(module).getGuards())
+    ShapeAnalysis shapes(module);
+    for (const Guard &guard : shapes.getGuards())
       array.push_back(
           json::Object{{"left", guard.left.str()}, {"right", guard.right.str()}, {"why", guard.why}});
     return array;

@@ -50,6 +50,14 @@ def SplitLoss : Pass<"braid-split-loss", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numTerms", "terms", "Loss terms with a count">];
 }
 
+def AnalyzeSamples : Pass<"braid-analyze-samples", "::mlir::ModuleOp"> {
+  let summary = "Proves that the batch may be divided into micro-batches";
+  let description = [{
+    Follows the sample dim of the inputs through factor maps to the loss. Where an op mixes samples, or nothing is known
+    of it, `braid.whole_loss` on the module says which and where; the batch is then not divided.
+  }];
+}
+
 def OutlineUnits : Pass<"braid-outline-units", "::mlir::ModuleOp"> {
   let summary = "Makes @main a graph of calls to units";
   let description = [{

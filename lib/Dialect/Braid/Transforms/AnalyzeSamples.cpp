@@ -1,0 +1,246 @@
+//===- AnalyzeSamples.cpp - Proves that samples do not mix ----------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every value of the flat @main is one of
+//   free     the same for every division of the batch (parameters, constants, values of other sizes),
+//   samples  one dim holds the samples in order, perhaps several rows of each,
+//   numbers  one dim counts the samples (arange(batch)): good for picking each sample's own rows, for nothing else,
+//   sum      a sum over all samples: on its way to the loss.
+// Factor maps say where a dim goes. An op that needs the sample dim whole mixes samples.
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace braid {
+#define GEN_PASS_DEF_ANALYZESAMPLES
+#include "braid/Dialect/Braid/Transforms/Passes.h.inc"
+
+namespace {
+struct SampleState {
+  enum Kind { Free, Samples, Numbers, Sum } kind = Free;
+  int64_t dim = 0; // of Samples and Numbers
+};
+
+class Analyzer {
+public:
+  Analyzer(func::FuncOp main, ShapeAnalysis &shapes) : main(main), shapes(shapes) {}
+
+  /// Nothing, or why the batch cannot be divided.
+  std::optional<std::string> run() {
+    for (unsigned number = 0; number < main.getNumArguments() && batch.getTerms().empty(); ++number)
+      if (main.getArgAttr(number, inputAttrName))
+        if (FailureOr<TensorShape> shape = shapes.shapeOf(main.getArgument(number));
+            succeeded(shape) && shape->rank() && !shape->dims[0].constant())
+          batch = shape->dims[0];
+    if (batch.getTerms().empty())
+      return "no input has a batch dim that may vary";
+    for (BlockArgument argument : main.getArguments())
+      if (FailureOr<TensorShape> shape = shapes.shapeOf(argument);
+          succeeded(shape) && main.getArgAttr(argument.getArgNumber(), inputAttrName) && shape->rank() &&
+          shape->dims[0] == batch)
+        states[argument] = {SampleState::Samples, 0};
+    for (Operation &op : main.getBody().front().without_terminator())
+      if (std::optional<std::string> reason = visit(&op))
+        return reason;
+    Value loss = main.getBody().front().getTerminator()->getOperand(0);
+    if (states.lookup(loss).kind != SampleState::Sum)
+      return std::string("the loss is no sum over the samples");
+    return std::nullopt;
+  }
+
+private:
+  static std::string describe(Operation *op) {
+    std::string text = op->getName().getStringRef().str();
+    if (auto path = op->getAttrOfType<StringAttr>(pathAttrName); path && !path.getValue().empty())
+      text += " in " + path.getValue().str();
+    if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
+      text += (" at " + file.getFilename().getValue().rsplit('/').second + ":" + Twine(file.getLine())).str();
+    return text;
+  }
+
+  bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+  std::optional<std::string> visit(Operation *op) {
+    SmallVector<Value> tensors;
+    for (Value operand : op->getOperands())
+      if (isTensor(operand))
+        tensors.push_back(operand);
+    bool any = llvm::any_of(tensors, [&](Value value) { return states.lookup(value).kind != SampleState::Free; });
+    if (!any)
+      return visitCreation(op);
+    if (llvm::any_of(tensors, [&](Value value) { return states.lookup(value).kind == SampleState::Sum; }))
+      return visitSum(op, tensors);
+    if (auto index = dyn_cast<IndexOp>(op))
+      if (visitIndex(index))
+        return std::nullopt;
+    if (isa<MergeRowsOp, MaskedScatterOp>(op))
+      return visitMerge(op);
+    return visitMapped(op, tensors);
+  }
+
+  /// A tensor that is made with a size of the batch.
+  std::optional<std::string> visitCreation(Operation *op) {
+    for (Value result : op->getResults()) {
+      if (!isTensor(result))
+        continue;
+      FailureOr<TensorShape> shape = shapes.shapeOf(result);
+      if (failed(shape))
+        return "the shape of " + describe(op) + " is not known";
+      for (auto [dim, size] : llvm::enumerate(shape->dims)) {
+        std::set<std::string> names, batchNames;
+        size.collectSymbols(names);
+        batch.collectSymbols(batchNames);
+        if (!llvm::any_of(batchNames, [&](const std::string &name) { return names.count(name); }))
+          continue;
+        bool numbers = isa<ArangeOp, ArangeStartOp, ArangeStartStepOp>(op);
+        if (!size.exactQuotient(batch) || (numbers && !(size == batch)) ||
+            (!numbers && op->getNumOperands() && llvm::any_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) &&
+             !isa<ExpandOp, NewOnesOp, NewZerosOp, NewFullOp>(op)))
+          return describe(op) + " makes a tensor whose dim " + std::to_string(dim) + " is " + size.str();
+        states[result] = {numbers ? SampleState::Numbers : SampleState::Samples, static_cast<int64_t>(dim)};
+        break;
+      }
+      if (op->getName().getStringRef() == "braid.scalar_tensor")
+        if (FailureOr<Expr> value = shapes.valueOf(op->getOperand(0)); succeeded(value)) {
+          std::set<std::string> names, batchNames;
+          value->collectSymbols(names);
+          batch.collectSymbols(batchNames);
+          if (llvm::any_of(batchNames, [&](const std::string &name) { return names.count(name); }))
+            return describe(op) + " uses the number of samples as a value";
+        }
+    }
+    return std::nullopt;
+  }
+
+  /// What the loss is made of: sums are added to each other and scaled by values that are the same for all parts.
+  std::optional<std::string> visitSum(Operation *op, ArrayRef<Value> tensors) {
+    auto isSum = [&](Value value) { return states.lookup(value).kind == SampleState::Sum; };
+    auto isFree = [&](Value value) { return states.lookup(value).kind == SampleState::Free; };
+    bool linear = isa<ToOp, NegOp, ViewOp, ReshapeOp, ExpandOp, MulScalarOp, DivScalarOp>(op) ||
+                  (isa<AddOp, SubOp>(op) && llvm::all_of(tensors, isSum)) ||
+                  (isa<MulOp>(op) && llvm::count_if(tensors, isSum) == 1 && llvm::count_if(tensors, isFree) == 1) ||
+                  (isa<DivOp>(op) && isSum(tensors[0]) && isFree(tensors[1]));
+    if (!linear)
+      return describe(op) + " uses a sum over the samples in another way than for the loss";
+    states[op->getResult(0)] = {SampleState::Sum, 0};
+    return std::nullopt;
+  }
+
+  /// x[arange(batch), ...] picks each sample's own rows.
+  bool visitIndex(IndexOp op) {
+    SampleState self = states.lookup(op.getSelf());
+    ArrayRef<bool> present = op.getPresentIndices();
+    if (present.empty() || !present.front() || op.getIndices().empty())
+      return false;
+    SampleState first = states.lookup(op.getIndices().front());
+    if (first.kind != SampleState::Numbers || (self.kind == SampleState::Samples && self.dim != 0) ||
+        self.kind == SampleState::Numbers || self.kind == SampleState::Sum)
+      return false;
+    // Indices broadcast; the others must be free or stand along the same dim.
+    FailureOr<TensorShape> shape = shapes.shapeOf(op.getIndices().front()), result = shapes.shapeOf(op.getResult());
+    if (failed(shape) || failed(result) || !llvm::all_of(present, [](bool there) { return there; }))
+      return false;
+    int64_t rank = 0;
+    for (Value index : op.getIndices())
+      if (FailureOr<TensorShape> other = shapes.shapeOf(index); succeeded(other))
+        rank = std::max(rank, other->rank());
+    int64_t dim = first.dim + rank - shape->rank();
+    for (Value index : op.getIndices().drop_front()) {
+      SampleState other = states.lookup(index);
+      if (other.kind == SampleState::Numbers || other.kind == SampleState::Sum)
+        return false;
+      FailureOr<TensorShape> otherShape = shapes.shapeOf(index);
+      if (other.kind == SampleState::Samples && (failed(otherShape) || other.dim + rank - otherShape->rank() != dim))
+        return false;
+    }
+    states[op.getResult()] = {SampleState::Samples, dim};
+    return true;
+  }
+
+  /// Rows of the source go, in order, where the mask is true: a sample's own, since braid.merge_rows checks their number
+  /// in every micro-batch.
+  std::optional<std::string> visitMerge(Operation *op) {
+    SampleState self = states.lookup(op->getOperand(0)), mask = states.lookup(op->getOperand(1)),
+                source = states.lookup(op->getOperand(2));
+    bool aligned = self.kind == SampleState::Samples && mask.kind == SampleState::Samples &&
+                   source.kind == SampleState::Samples && self.dim == 0 && source.dim == 0;
+    FailureOr<TensorShape> maskShape = shapes.shapeOf(op->getOperand(1)), selfShape = shapes.shapeOf(op->getOperand(0));
+    aligned &= succeeded(maskShape) && succeeded(selfShape) && mask.dim + selfShape->rank() - maskShape->rank() == 0;
+    if (!aligned || !isa<MergeRowsOp>(op))
+      return describe(op) + " takes rows from other samples";
+    states[op->getResult(0)] = {SampleState::Samples, 0};
+    return std::nullopt;
+  }
+
+  std::optional<std::string> visitMapped(Operation *op, ArrayRef<Value> tensors) {
+    auto layout = dyn_cast<LayoutOpInterface>(op);
+    std::optional<FactorMap> map = layout ? layout.getFactorMap(shapes) : std::nullopt;
+    if (!map || map->operands.size() != tensors.size())
+      return "how " + describe(op) + " treats samples is not known";
+    std::optional<int> factor;
+    bool numbers = false;
+    for (auto [value, factors] : llvm::zip(tensors, map->operands)) {
+      SampleState state = states.lookup(value);
+      if (state.kind == SampleState::Free)
+        continue;
+      numbers |= state.kind == SampleState::Numbers;
+      int at = state.dim < static_cast<int64_t>(factors.size()) ? factors[state.dim] : FactorMap::whole;
+      if (at == FactorMap::whole || (factor && *factor != at))
+        return describe(op) + " mixes samples";
+      factor = at;
+    }
+    if (numbers && !isa<ViewOp, ReshapeOp, ExpandOp, UnsqueezeOp, SqueezeDimOp, SliceOp, ToOp, PermuteOp, TransposeOp>(op))
+      return describe(op) + " computes with the numbers of the samples";
+    bool kept = false;
+    for (auto [value, factors] : llvm::zip(op->getResults(), map->results)) {
+      auto at = llvm::find(factors, *factor);
+      if (at == factors.end())
+        continue;
+      kept = true;
+      states[value] = {numbers ? SampleState::Numbers : SampleState::Samples, at - factors.begin()};
+    }
+    if (kept)
+      return std::nullopt;
+    // The samples are summed away: good for the loss only, which SplitLoss has made a sum.
+    auto reduction = op->getAttrOfType<IntegerAttr>("reduction");
+    bool sums = isa<SumOp>(op) || (isa<CrossEntropyLossOp, MseLossOp, BinaryCrossEntropyWithLogitsOp>(op) &&
+                                   reduction && reduction.getInt() == 2);
+    if (!sums)
+      return describe(op) + " reduces over the samples";
+    states[op->getResult(0)] = {SampleState::Sum, 0};
+    return std::nullopt;
+  }
+
+  func::FuncOp main;
+  ShapeAnalysis &shapes;
+  Expr batch;
+  llvm::DenseMap<Value, SampleState> states; // free where absent
+};
+
+struct AnalyzeSamples : impl::AnalyzeSamplesBase<AnalyzeSamples> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (!main || main.isExternal() || !llvm::hasSingleElement(main.getBody())) {
+      module.emitError("has no flat @main: run braid-resolve-shapes first");
+      return signalPassFailure();
+    }
+    if (module->hasAttr("braid.whole_loss"))
+      return;
+    ShapeAnalysis shapes(module);
+    if (std::optional<std::string> reason = Analyzer(main, shapes).run())
+      module->setAttr("braid.whole_loss", StringAttr::get(&getContext(), *reason));
+  }
+};
+} // namespace
+} // namespace braid
