@@ -1,0 +1,53 @@
+"""What ./run bench runs: all benchmarks, or those that are named. docs/Benchmarks.md says how each is measured.
+
+    python run.py [--build build] [--list] [NAME ...]
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+
+def step(build, model):
+    """A training step of braid beside PyTorch's, on one core."""
+    python = f"{sys.executable} {HERE}"
+    return ["interleave.py", "--rounds", "5",
+            f"eager={python}/single.py --model {model}",
+            f"braid={python}/braid_step.py --build {build} --model {model}"]  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args()
+    build = args.build.resolve()
+    benchmarks = {
+        "compile-time": ("braidc against torch.compile's cold first call", ["compile_time.py", "--build", build]),
+        "depth": ("compile time and binary size for 4, 16, 64 equal layers", ["depth.py", "--build", build]),
+        "step-gpt2": ("a training step beside PyTorch's eager mode", step(build, "gpt2")),
+        "step-llava": ("the same for the multimodal model", step(build, "llava_dyn")),
+    }
+    if args.list:
+        for name, (what, _) in benchmarks.items():
+            print(f"{name:14} {what}")
+        return
+    if unknown := set(args.names) - set(benchmarks):
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(benchmarks)}")
+    failed = []
+    for name in args.names or benchmarks:
+        what, command = benchmarks[name]
+        print(f"\n-- {name}: {what}", flush=True)
+        if subprocess.run([sys.executable, *map(str, [HERE / command[0], *command[1:]])], stdin=subprocess.DEVNULL).returncode:
+            failed.append(name)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
