@@ -105,6 +105,9 @@ static const std::vector<Maker> &makers() {
       {{"amdp", "half as many directions as ranks; no flush, one version, only some gradients late"},
        many,
        [](const Pipeline &p, const Request &r) { return amdp(p, r.updates); }},
+      {{"amdp_split", "amdp with split backwards, which closes its bubble"},
+       many,
+       [](const Pipeline &p, const Request &r) { return amdpSplit(p, r.updates); }},
   };
   return all;
 }

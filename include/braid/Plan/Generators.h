@@ -66,6 +66,13 @@ Result<Schedule> twoBW(const Pipeline &pipeline, int updates);
 /// first block of the next window. p is a multiple of 4. (AMDP, 2026, arXiv 2605.29664)
 Result<Schedule> amdp(const Pipeline &pipeline, int updates);
 
+/// AMDP with its backwards split, which closes its bubble. Where a forward and an input gradient take one unit each,
+/// AMDP's order has no bubble and every rank is at a unit boundary at the same times; so all ranks may pause together.
+/// `pauses[t]` weight gradients run after unit t of each 2p units of a block, at the same time on every rank. Their sum
+/// is p. A rank that holds p activations runs a weight gradient before its next forward. Empty: one after every second
+/// unit.
+Result<Schedule> amdpSplit(const Pipeline &pipeline, int updates, std::vector<int> pauses = {});
+
 /// The table without messages and update that a generator starts from: sizes and placement of the pipeline.
 Schedule emptySchedule(const Pipeline &pipeline);
 
