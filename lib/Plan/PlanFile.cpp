@@ -8,6 +8,7 @@
 #include "braid/Plan/PlanFile.h"
 #include "braid/Plan/Text.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -405,6 +406,22 @@ PlanOptimizer readOptimizer(const YAML::Node &node) {
   return optimizer;
 }
 
+/// Notes where a document starts.
+class DocumentStart : public YAML::EventHandler {
+public:
+  PlanLocation location;
+
+  void OnDocumentStart(const YAML::Mark &mark) override { location = locate(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark &, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark &, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark &, const std::string &, YAML::anchor_t, const std::string &) override {}
+  void OnSequenceStart(const YAML::Mark &, const std::string &, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark &, const std::string &, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
 /// Inputs that collate rules name must exist.
 void checkCollate(const PlanFile &plan) {
   std::vector<std::string> names;
@@ -471,12 +488,17 @@ Result<PlanFile> parsePlan(const std::string &text, const std::string &fileName)
     return error({}, "the plan is larger than 1 MiB");
   // yaml-cpp throws; nothing of it leaves this function.
   try {
-    std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1)
-      return error(locate(documents[1].Mark()), "a plan is one YAML document, and a second one starts here");
+    // Not LoadAll(): on text such as ",: {" yaml-cpp 0.7 goes on finding empty documents for ever.
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    DocumentStart start;
+    parser.HandleNextDocument(start);
+    if (parser.HandleNextDocument(start))
+      return error(start.location, "a plan is one YAML document, and it ends before this");
     PlanFile plan;
-    if (!documents.empty() && !documents[0].IsNull())
-      plan = readRoot(documents[0]);
+    YAML::Node root = YAML::Load(text);
+    if (root.IsDefined() && !root.IsNull())
+      plan = readRoot(root);
     plan.name = fileName;
     return plan;
   } catch (const Located &located) {

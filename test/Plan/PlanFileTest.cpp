@@ -116,6 +116,7 @@ TEST(PlanFile, ErrorsSayWhereAndWhat) {
       {"a: {", "plan.yaml:", {"no YAML"}},
       {"x: *unknown", "plan.yaml:1:", {"no YAML"}},
       {"{}\n---\n{}", "plan.yaml:", {"one YAML document"}},
+      {",: {", "plan.yaml:1:1: ", {"one YAML document"}},
       {"just words", "plan.yaml:1:1: ", {"must be a map"}},
   };
   for (const Case &test : cases) {
