@@ -1,0 +1,162 @@
+//===- InputDims.cpp - Which sizes of the inputs are symbols --------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InputDims.h"
+#include "ImportError.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace braid::torchscript {
+
+/// Sizes of one dim in all batches.
+static std::vector<int64_t> seenSizes(const InputSpec &input, size_t dim) {
+  std::vector<int64_t> sizes = {input.example[dim]};
+  for (const std::vector<int64_t> &other : input.others)
+    sizes.push_back(dim < other.size() ? other[dim] : -1);
+  return sizes;
+}
+
+static std::string symbolFor(StringRef input, size_t dim) {
+  std::string name = input.str();
+  for (char &letter : name)
+    if (!llvm::isAlnum(letter) && letter != '_')
+      letter = '_';
+  if (name.empty() || llvm::isDigit(name[0]))
+    name = "input" + name;
+  return name + "_" + std::to_string(dim);
+}
+
+InputDims::InputDims(ArrayRef<const InputSpec *> inputs, bool symbolic) : inputs(inputs) {
+  std::vector<int64_t> batch, sequence;
+  for (const InputSpec *input : inputs) {
+    std::vector<Expr> &sizes = dims.emplace_back();
+    for (size_t dim = 0; dim < input->example.size(); ++dim) {
+      int64_t example = input->example[dim];
+      std::string name;
+      if (!input->dims.empty()) {
+        name = input->dims[dim];
+        int64_t constant;
+        if (!StringRef(name).getAsInteger(10, constant)) {
+          if (constant != example)
+            throw ImportError("input '" + input->name + "' has size " + std::to_string(example) + " in dim " +
+                              std::to_string(dim) + " of the example, but --input says " + name);
+          sizes.push_back(Expr(constant));
+          continue;
+        }
+      } else {
+        std::vector<int64_t> seen = seenSizes(*input, dim);
+        bool varies = !llvm::all_equal(seen);
+        if (!varies && (!symbolic || example == 1)) {
+          sizes.push_back(Expr(example));
+          continue;
+        }
+        if (dim == 0 && batch.empty())
+          batch = seen;
+        if (dim == 1 && isa<IntegerType>(input->elementType) && sequence.empty())
+          sequence = seen;
+        name = dim == 0 && seen == batch                                                  ? "batch"
+               : dim == 1 && isa<IntegerType>(input->elementType) && seen == sequence ? "seq"
+                                                                                          : symbolFor(input->name, dim);
+        if (!examples.count(name) || chosen.count(name))
+          chosen.insert(name);
+        if (varies)
+          varying.insert(name);
+      }
+      auto [known, isNew] = examples.emplace(name, example);
+      if (!isNew && known->second != example)
+        throw ImportError("symbol '" + name + "' is " + std::to_string(known->second) + " and, in dim " +
+                          std::to_string(dim) + " of input '" + input->name + "', " + std::to_string(example) +
+                          " in the example; give the two different names with --input");
+      sizes.push_back(Expr::symbol(name));
+    }
+  }
+}
+
+SmallVector<Expr, 4> InputDims::dimsOf(size_t input) const {
+  return SmallVector<Expr, 4>(dims[input].begin(), dims[input].end());
+}
+
+std::map<std::string, int64_t> InputDims::getSymbols() const {
+  std::set<std::string> used;
+  for (const std::vector<Expr> &sizes : dims)
+    for (const Expr &size : sizes)
+      size.collectSymbols(used);
+  std::map<std::string, int64_t> symbols;
+  for (const std::string &name : used)
+    symbols[name] = examples.at(name);
+  return symbols;
+}
+
+bool InputDims::fix(const std::string &symbol) {
+  if (!chosen.count(symbol) || !getSymbols().count(symbol))
+    return false;
+  for (std::vector<Expr> &sizes : dims)
+    for (Expr &size : sizes)
+      size = size.substitute({{symbol, Expr(examples.at(symbol))}});
+  return true;
+}
+
+/// The name if the expression is a single symbol.
+static std::optional<std::string> asSymbol(const Expr &expr) {
+  std::set<std::string> names;
+  expr.collectSymbols(names);
+  if (names.size() == 1 && expr == Expr::symbol(*names.begin()))
+    return *names.begin();
+  return std::nullopt;
+}
+
+bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks) {
+  bool changed = false;
+  for (const Guard &guard : guards) {
+    std::optional<std::string> left = asSymbol(guard.left), right = asSymbol(guard.right);
+    if (left && right && getSymbols().count(*left) && getSymbols().count(*right)) {
+      // The one that somebody named stays, then `batch` and `seq`.
+      auto rank = [&](const std::string &name) {
+        return !chosen.count(name) ? 0 : name == "batch" || name == "seq" ? 1 : 2;
+      };
+      if (rank(*left) > rank(*right))
+        std::swap(left, right);
+      if (!chosen.count(*right) || varying.count(*left) != varying.count(*right))
+        continue;
+      for (std::vector<Expr> &sizes : dims)
+        for (Expr &size : sizes)
+          size = size.substitute({{*right, Expr::symbol(*left)}});
+      changed = true;
+      continue;
+    }
+    if (!guard.left.constant() && !guard.right.constant())
+      continue;
+    std::set<std::string> names;
+    guard.left.collectSymbols(names);
+    guard.right.collectSymbols(names);
+    for (const std::string &name : names)
+      if (!varying.count(name) && fix(name)) {
+        remarks.push_back("the size '" + name + "' is fixed to " + std::to_string(examples.at(name)) +
+                          ", as the model needs " + guard.left.str() + " = " + guard.right.str() + " (" + guard.why +
+                          ")");
+        changed = true;
+      }
+  }
+  return changed;
+}
+
+bool InputDims::fixAfterFailure(int level) {
+  bool changed = false;
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    bool isImage = isa<FloatType>(input->elementType) && dims[number].size() >= 3;
+    for (size_t dim = 0; dim < dims[number].size(); ++dim) {
+      std::optional<std::string> symbol = asSymbol(dims[number][dim]);
+      if (symbol && !varying.count(*symbol) && (level >= 2 || (dim > 0 && (level >= 1 || isImage))))
+        changed |= fix(*symbol);
+    }
+  }
+  return changed || (level < 2 && fixAfterFailure(level + 1));
+}
+
+} // namespace braid::torchscript

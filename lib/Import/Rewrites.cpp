@@ -1,0 +1,391 @@
+//===- Rewrites.cpp - Operators that import resolves or respells ----------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Three kinds: questions about a tensor whose answer import knows (size, dtype, Int), operators that do nothing here
+// (contiguous, dropout at 0), and second spellings of a typed op (conv2d, rsub, view_as).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Aten.h"
+#include "ImportError.h"
+#include "Types.h"
+
+using namespace mlir;
+
+namespace braid::torchscript {
+
+using Results = Aten::Results;
+using Answer = std::optional<Results>;
+
+static Item sizesOf(Aten &aten, Tensor &tensor) {
+  std::vector<Item> sizes;
+  for (int64_t dim = 0, rank = aten.emitter.shapeOf(tensor).rank(); dim < rank; ++dim)
+    sizes.push_back(aten.emitter.sizeOf(tensor, dim));
+  return makeList(c10::IntType::get(), std::move(sizes));
+}
+
+static c10::ScalarType dtypeOf(Aten &aten, const Item &tensor) {
+  return toScalarType(aten.emitter.shapeOf(*tensor.tensor()).elementType);
+}
+
+static Item makeInts(std::vector<int64_t> values) {
+  std::vector<Item> items;
+  for (int64_t value : values)
+    items.emplace_back(c10::IValue(value));
+  return makeList(c10::IntType::get(), std::move(items));
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+static Answer size(Aten &aten, const Call &call) {
+  if (!call.args[0].isTensor())
+    return std::nullopt;
+  if (call.args.size() == 1)
+    return Results{sizesOf(aten, *call.args[0].tensor())};
+  return Results{aten.emitter.sizeOf(*call.args[0].tensor(), aten.toInt(call.args[1]))};
+}
+
+static Answer length(Aten &aten, const Call &call) { return Results{aten.emitter.sizeOf(*call.args[0].tensor(), 0)}; }
+
+static Answer numel(Aten &aten, const Call &call) {
+  Item product = c10::IValue(1);
+  for (const Item &size : sizesOf(aten, *call.args[0].tensor()).list()->items)
+    product = aten.emitter.mul(product, size);
+  return Results{product};
+}
+
+static Answer rank(Aten &aten, const Call &call) {
+  return Results{c10::IValue(aten.emitter.shapeOf(*call.args[0].tensor()).rank())};
+}
+
+static Answer dtype(Aten &aten, const Call &call) {
+  return Results{c10::IValue(static_cast<int64_t>(dtypeOf(aten, call.args[0])))};
+}
+
+static Answer isFloatingPoint(Aten &aten, const Call &call) {
+  return Results{c10::IValue(c10::isFloatingType(dtypeOf(aten, call.args[0])))};
+}
+
+static Answer device(Aten &, const Call &) { return Results{c10::IValue(c10::Device(c10::kCPU))}; }
+static Answer no(Aten &, const Call &) { return Results{c10::IValue(false)}; }
+static Answer strided(Aten &, const Call &) { return Results{c10::IValue(static_cast<int64_t>(c10::kStrided))}; }
+
+static Answer requiresGrad(Aten &aten, const Call &call) {
+  return Results{c10::IValue(aten.emitter.needsGradient(aten.emitter.read(*call.args[0].tensor())))};
+}
+
+/// Int(x), Bool(x), item(x): a tensor's value as a Python number.
+static Answer number(Aten &aten, const Call &call) {
+  const Item &item = call.args[0].isTensor() ? call.args[0].tensor()->number : call.args[0];
+  StringRef name = call.name == "aten::is_nonzero" ? "Bool" : call.schema->name();
+  if (item.isNone())
+    aten.failDataDependent("uses the value of a computed tensor as a Python number (" + call.name + ")");
+  if (item.isIndex()) {
+    if (name.contains("Bool"))
+      return Results{c10::IValue(!aten.emitter.equal(item, c10::IValue(0)))};
+    if (name.contains("Float"))
+      return Results{c10::IValue(static_cast<double>(aten.toInt(item)))};
+    return Results{item};
+  }
+  at::Scalar scalar = item.constant()->toScalar();
+  if (name.contains("Int"))
+    return Results{c10::IValue(scalar.to<int64_t>())};
+  if (name.contains("Bool"))
+    return Results{c10::IValue(scalar.to<bool>())};
+  if (name.contains("Float"))
+    return Results{c10::IValue(scalar.to<double>())};
+  return Results{item};
+}
+
+static Answer toTensor(Aten &aten, const Call &call) {
+  if (call.args[0].isNone() || call.args[0].list() || call.args[0].isTensor())
+    return std::nullopt;
+  TensorRef tensor = aten.emitter.makeNumber(call.args[0]);
+  if (const c10::IValue *type = call.arg("dtype").constant(); type->isInt())
+    tensor = aten.cast(tensor, static_cast<c10::ScalarType>(type->toInt()));
+  else if (call.args[0].constant() && call.args[0].constant()->isDouble() && call.name != "prim::NumToTensor.Scalar")
+    tensor = aten.cast(tensor, at::typeMetaToScalarType(at::get_default_dtype()));
+  return Results{tensor};
+}
+
+//===----------------------------------------------------------------------===//
+// Nothing to do
+//===----------------------------------------------------------------------===//
+
+static Answer same(Aten &, const Call &call) { return Results{call.args[0]}; }
+static Answer alias(Aten &aten, const Call &call) { return Results{aten.aliasOf(call.args[0].tensor(), false)}; }
+static Answer perhapsCopy(Aten &aten, const Call &call) { return Results{aten.aliasOf(call.args[0].tensor(), true)}; }
+static Answer copy(Aten &aten, const Call &call) { return Results{aten.copyOf(call.args[0].tensor())}; }
+
+static Answer dropout(Aten &, const Call &call) {
+  const c10::IValue *p = call.arg("p").constant(), *train = call.arg("train").constant();
+  if ((p && p->isDouble() && p->toDouble() == 0) || (train && train->isBool() && !train->toBool()))
+    return Results{call.args[0]};
+  return std::nullopt;
+}
+
+/// A value that no gradient reaches needs no stop.
+static Answer detach(Aten &aten, const Call &call) {
+  if (!aten.emitter.needsGradient(aten.emitter.read(*call.args[0].tensor())))
+    return alias(aten, call);
+  return std::nullopt;
+}
+
+static Answer convert(Aten &aten, const Call &call) {
+  TensorRef self = call.args[0].tensor();
+  c10::ScalarType type = dtypeOf(aten, call.args[0]);
+  if (call.arg("other").isTensor())
+    type = dtypeOf(aten, call.arg("other"));
+  else if (const c10::IValue *wanted = call.arg("dtype").constant(); wanted && wanted->isInt())
+    type = static_cast<c10::ScalarType>(wanted->toInt());
+  TensorRef result = aten.cast(self, type);
+  const c10::IValue *copies = call.arg("copy").constant();
+  if (result == self && copies && copies->isBool() && copies->toBool())
+    return Results{aten.copyOf(self)};
+  return Results{result};
+}
+
+//===----------------------------------------------------------------------===//
+// Second spellings
+//===----------------------------------------------------------------------===//
+
+static Answer viewAs(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::view", {call.args[0], sizesOf(aten, *call.args[1].tensor())})};
+}
+static Answer reshapeAs(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::reshape", {call.args[0], sizesOf(aten, *call.args[1].tensor())})};
+}
+
+static Answer convolutionCore(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::convolution", std::vector<Item>(call.args.begin(), call.args.begin() + 9))};
+}
+
+/// conv1d, conv2d, conv3d, with numbers or "same" and "valid" as padding.
+static Answer convolution(Aten &aten, const Call &call) {
+  int64_t dims = call.schema->name()[10] - '0';
+  TensorShape weight = aten.emitter.shapeOf(*call.args[1].tensor());
+  if (aten.emitter.shapeOf(*call.args[0].tensor()).rank() != dims + 2)
+    return std::nullopt;
+  auto spread = [&](const Item &item) {
+    std::vector<Item> items(dims, item);
+    if (const ListItem *list = item.list())
+      items = list->items.size() == 1 ? std::vector<Item>(dims, list->items[0]) : list->items;
+    return makeList(c10::IntType::get(), std::move(items));
+  };
+  Item padding = call.args[4], dilation = spread(call.args[5]);
+  if (const c10::IValue *mode = padding.constant(); mode && mode->isString()) {
+    std::vector<int64_t> sizes(dims, 0);
+    for (int64_t dim = 0; mode->toStringRef() == "same" && dim < dims; ++dim) {
+      std::optional<int64_t> kernel = weight.dims[dim + 2].constant();
+      int64_t total = kernel ? aten.toInt(dilation.list()->items[dim]) * (*kernel - 1) : 1;
+      if (total % 2)
+        return std::nullopt;
+      sizes[dim] = total / 2;
+    }
+    padding = makeInts(sizes);
+  }
+  return Results{aten.call("aten::convolution",
+                           {call.args[0], call.args[1], call.args[2], spread(call.args[3]), spread(padding), dilation,
+                            c10::IValue(false), makeInts(std::vector<int64_t>(dims, 0)), call.args[6]})};
+}
+
+static Answer reverseSubtract(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::sub.Tensor", {call.args[1], call.args[0], call.args[2]})};
+}
+
+static Answer square(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::pow.Tensor_Scalar", {call.args[0], c10::IValue(2)})};
+}
+
+static Answer transposeLast(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::transpose.int", {call.args[0], c10::IValue(-2), c10::IValue(-1)})};
+}
+static Answer swapAxes(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::transpose.int", {call.args[0], call.args[1], call.args[2]})};
+}
+static Answer reverseDims(Aten &aten, const Call &call) {
+  std::vector<int64_t> dims;
+  for (int64_t dim = aten.emitter.shapeOf(*call.args[0].tensor()).rank(); dim-- > 0;)
+    dims.push_back(dim);
+  return Results{aten.call("aten::permute", {call.args[0], makeInts(dims)})};
+}
+
+/// where with a Python number on one side or both.
+static Answer whereScalar(Aten &aten, const Call &call) {
+  Item self = call.args[1], other = call.args[2];
+  auto promote = [&](Item &scalar, Item &tensor) {
+    scalar = aten.scalarFor(scalar, aten.emitter.shapeOf(*tensor.tensor()));
+    c10::ScalarType type = at::promote_types(dtypeOf(aten, scalar), dtypeOf(aten, tensor));
+    TensorShape shape = aten.emitter.shapeOf(*tensor.tensor());
+    if (shape.rank() && dtypeOf(aten, scalar) == at::kDouble)
+      type = dtypeOf(aten, tensor);
+    scalar = aten.cast(scalar.tensor(), type);
+    tensor = aten.cast(tensor.tensor(), type);
+  };
+  if (!self.isTensor() && !other.isTensor()) {
+    self = aten.emitter.makeNumber(self);
+    other = aten.emitter.makeNumber(other);
+    for (Item *side : {&self, &other})
+      if (dtypeOf(aten, *side) == at::kDouble)
+        *side = aten.cast(side->tensor(), at::typeMetaToScalarType(at::get_default_dtype()));
+  } else if (self.isTensor()) {
+    promote(other, self);
+  } else {
+    promote(self, other);
+  }
+  return Results{aten.call("aten::where.self", {call.args[0], self, other})};
+}
+
+/// Uninitialised memory: zeros, so that two runs agree.
+template <const char *Name> static Answer zeros(Aten &aten, const Call &call) {
+  std::vector<Item> args = {call.args[0]};
+  if (StringRef(call.name).starts_with("aten::new_empty"))
+    args.push_back(call.args[1]);
+  args.push_back(call.arg("dtype"));
+  return Results{aten.call(Name, std::move(args))};
+}
+static constexpr char zerosName[] = "aten::zeros", newZerosName[] = "aten::new_zeros",
+                      zerosLikeName[] = "aten::zeros_like";
+
+/// full with a size as its value.
+static Answer fullOfSize(Aten &aten, const Call &call) {
+  if (!call.args[1].isIndex())
+    return std::nullopt;
+  TensorRef value = aten.emitter.makeNumber(call.args[1]);
+  if (const c10::IValue *type = call.arg("dtype").constant(); type && type->isInt())
+    value = aten.cast(value, static_cast<c10::ScalarType>(type->toInt()));
+  return Results{aten.call("aten::expand", {value, call.args[0]})};
+}
+
+static bool isMask(Aten &aten, const Item &item) {
+  if (!item.isTensor())
+    return false;
+  c10::ScalarType type = dtypeOf(aten, item);
+  return type == at::kBool || type == at::kByte;
+}
+
+static Answer index(Aten &aten, const Call &call) {
+  for (const Item &entry : call.args[1].list()->items)
+    if (isMask(aten, entry))
+      aten.failDataDependent("indexes with a mask, so the result's size depends on its values");
+  return std::nullopt;
+}
+
+/// x[mask] = value, where the value has one element: as masked_fill.
+static Answer indexPut(Aten &aten, const Call &call) {
+  const std::vector<Item> &indices = call.args[1].list()->items;
+  bool masks = llvm::any_of(indices, [&](const Item &entry) { return isMask(aten, entry); });
+  if (!masks)
+    return std::nullopt;
+  Item value = call.args[2];
+  bool accumulates = call.args[3].constant() && call.args[3].constant()->toBool();
+  if (indices.size() != 1 || accumulates || aten.emitter.shapeOf(*value.tensor()).numElements().constant() != 1)
+    aten.failDataDependent("writes several elements through a mask, so which goes where depends on its values");
+  Item mask = indices[0];
+  int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank();
+  for (int64_t dim = aten.emitter.shapeOf(*mask.tensor()).rank(); dim < rank; ++dim)
+    mask = aten.call("aten::unsqueeze", {mask, c10::IValue(-1)});
+  if (aten.emitter.shapeOf(*value.tensor()).rank())
+    value = aten.call("aten::view", {value, makeInts({})});
+  return Results{aten.call("aten::masked_fill.Tensor", {call.args[0], mask, value})};
+}
+
+const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
+  static const llvm::StringMap<Rewrite> table = {
+      {"aten::size", size},
+      {"aten::size.int", size},
+      {"aten::sym_size.int", size},
+      {"prim::shape", size},
+      {"aten::len.Tensor", length},
+      {"aten::numel", numel},
+      {"aten::sym_numel", numel},
+      {"aten::dim", rank},
+      {"prim::dtype", dtype},
+      {"aten::is_floating_point", isFloatingPoint},
+      {"prim::device", device},
+      {"prim::layout", strided},
+      {"prim::is_cuda", no},
+      {"prim::is_sparse", no},
+      {"prim::is_nested", no},
+      {"prim::is_quantized", no},
+      {"prim::is_mkldnn", no},
+      {"prim::is_meta", no},
+      {"aten::is_complex", no},
+      {"prim::requires_grad", requiresGrad},
+      {"aten::Int.Tensor", number},
+      {"aten::Bool.Tensor", number},
+      {"aten::Float.Tensor", number},
+      {"aten::IntImplicit", number},
+      {"aten::FloatImplicit", number},
+      {"aten::ScalarImplicit", number},
+      {"aten::item", number},
+      {"aten::is_nonzero", number},
+      {"aten::_local_scalar_dense", number},
+      {"prim::NumToTensor.Scalar", toTensor},
+      {"prim::NumToTensor.bool", toTensor},
+      {"aten::tensor.int", toTensor},
+      {"aten::tensor.float", toTensor},
+      {"aten::tensor.bool", toTensor},
+      {"aten::scalar_tensor", toTensor},
+
+      {"aten::contiguous", perhapsCopy},
+      {"aten::clone", copy},
+      {"aten::lift_fresh_copy", copy},
+      {"aten::lift_fresh", alias},
+      {"aten::alias", alias},
+      {"aten::resolve_conj", same},
+      {"aten::resolve_neg", same},
+      {"aten::positive", same},
+      {"aten::requires_grad_", same},
+      {"aten::cpu", same},
+      {"aten::detach", detach},
+      {"prim::data", detach},
+      {"aten::dropout", dropout},
+      {"aten::dropout_", dropout},
+      {"aten::feature_dropout", dropout},
+      {"aten::alpha_dropout", dropout},
+      {"aten::feature_alpha_dropout", dropout},
+      {"aten::to.dtype", convert},
+      {"aten::to.dtype_layout", convert},
+      {"aten::to.device", convert},
+      {"aten::to.other", convert},
+      {"aten::to.prim_Device", convert},
+      {"aten::to.prim_dtype", convert},
+      {"aten::to.prim_other", convert},
+      {"aten::type_as", convert},
+
+      {"aten::view_as", viewAs},
+      {"aten::reshape_as", reshapeAs},
+      {"aten::_convolution", convolutionCore},
+      {"aten::conv1d", convolution},
+      {"aten::conv2d", convolution},
+      {"aten::conv3d", convolution},
+      {"aten::conv1d.padding", convolution},
+      {"aten::conv2d.padding", convolution},
+      {"aten::conv3d.padding", convolution},
+      {"aten::rsub.Tensor", reverseSubtract},
+      {"aten::square", square},
+      {"aten::mT", transposeLast},
+      {"aten::swapaxes", swapAxes},
+      {"aten::swapdims", swapAxes},
+      {"aten::numpy_T", reverseDims},
+      {"aten::where.Scalar", whereScalar},
+      {"aten::where.ScalarSelf", whereScalar},
+      {"aten::where.ScalarOther", whereScalar},
+      {"aten::empty.memory_format", zeros<zerosName>},
+      {"aten::new_empty", zeros<newZerosName>},
+      {"aten::empty_like", zeros<zerosLikeName>},
+      {"aten::full", fullOfSize},
+      {"aten::index.Tensor", index},
+      {"aten::index_put", indexPut},
+  };
+  return table;
+}
+
+} // namespace braid::torchscript
