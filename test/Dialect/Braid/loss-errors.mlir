@@ -1,0 +1,33 @@
+// REQUIRES: braid-opt
+// RUN: braid-opt %s --load-pass-plugin=%braid_lib/BraidTestPasses%shlibext \
+// RUN:   --pass-pipeline='builtin.module(test-shapes)' -split-input-file -verify-diagnostics -o /dev/null
+
+func.func @f(%x: tensor<2x5xf32>, %t: tensor<3xi64>) {
+  // expected-error@+1 {{has targets of shape [3] for scores of [2, 5]; they would be [2]}}
+  %0 = braid.cross_entropy_loss(self = %x, target = %t) : (tensor<2x5xf32>, tensor<3xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5xf32>, %t: tensor<2xi32>) {
+  // expected-error@+1 {{takes classes of i64 or probabilities as targets, not 'i32'}}
+  %0 = braid.cross_entropy_loss(self = %x, target = %t) : (tensor<2x5xf32>, tensor<2xi32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5xf32>) {
+  // expected-error@+1 {{has reduction 3; ATen knows 0 (none), 1 (mean) and 2 (sum)}}
+  %0 = braid.mse_loss(self = %x, target = %x, reduction = 3) : (tensor<2x5xf32>, tensor<2x5xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x5xf32>, %t: tensor<2x1xf32>) {
+  // expected-error@+1 {{compares [2, 5] with [2, 1]; both must be equal and the weights fit them}}
+  %0 = braid.binary_cross_entropy_with_logits(self = %x, target = %t) : (tensor<2x5xf32>, tensor<2x1xf32>) -> tensor<f32>
+  return
+}
