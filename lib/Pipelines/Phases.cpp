@@ -46,6 +46,7 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
   case Phase::Shapes:
     manager.addPass(createInlineModules());
     manager.addPass(createResolveShapes());
+    manager.addPass(createRaiseMergeRows());
     manager.addPass(createSplitLoss());
     manager.addPass(createAnalyzeSamples());
     return;

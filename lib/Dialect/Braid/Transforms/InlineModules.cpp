@@ -19,7 +19,7 @@ namespace braid {
 namespace {
 class Inliner {
 public:
-  Inliner(ModuleOp module, SymbolTable &symbols) : symbols(symbols), builder(module.getContext()) {}
+  explicit Inliner(SymbolTable &symbols) : symbols(symbols) {}
 
   /// Replaces every call in `block`, recursively; ops that have no path yet get `path`.
   LogicalResult run(Block &block, StringAttr path) {
@@ -47,9 +47,9 @@ public:
       active.push_back(callee);
       IRMapping mapping;
       mapping.map(callee.getArguments(), call.getOperands());
-      builder.setInsertionPoint(call);
       Block body;
-      OpBuilder inside = OpBuilder::atBlockEnd(&body);
+      OpBuilder inside(call.getContext());
+      inside.setInsertionPointToEnd(&body);
       for (Operation &nested : callee.getBody().front())
         inside.clone(nested, mapping);
       if (failed(run(body, inner)))
@@ -68,7 +68,6 @@ public:
 
 private:
   SymbolTable &symbols;
-  OpBuilder builder;
   SmallVector<func::FuncOp> active;
 };
 
@@ -85,7 +84,7 @@ struct InlineModules : impl::InlineModulesBase<InlineModules> {
       main.emitOpError("has control flow; a model graph is one block");
       return signalPassFailure();
     }
-    Inliner inliner(module, symbols);
+    Inliner inliner(symbols);
     if (failed(inliner.run(main.getBody().front(), {})))
       return signalPassFailure();
     if (!inliner.classes.empty())

@@ -293,6 +293,8 @@ struct EmitPlan : impl::EmitPlanBase<EmitPlan> {
     if (failed(text))
       return signalPassFailure();
     module->setAttr("pipe.plan", StringAttr::get(&getContext(), *text));
+    // The declaration kept the inputs' names and dims, which the text has now.
+    module.lookupSymbol<func::FuncOp>("main").erase();
   }
 };
 } // namespace

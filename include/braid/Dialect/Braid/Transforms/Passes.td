@@ -39,6 +39,19 @@ def ResolveShapes : Pass<"braid-resolve-shapes", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numGuards", "guards", "Equalities assumed from the example">];
 }
 
+def RaiseMergeRows : Pass<"braid-raise-merge-rows", "::mlir::ModuleOp"> {
+  let summary = "Recognises masked_scatter of whole rows as a merge of features into a sequence";
+  let description = [{
+    `braid.merge_rows` checks that the mask has as many rows as the source, so that dividing the batch cannot give one
+    sample's features to another. HuggingFace's models check the same before they trace.
+    ```mlir
+    %m = braid.masked_scatter(self = %x, mask = %mask, source = %rows)   // before
+    %m = braid.merge_rows(self = %x, mask = %mask, source = %rows)       // after
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Merges found">];
+}
+
 def SplitLoss : Pass<"braid-split-loss", "::mlir::ModuleOp"> {
   let summary = "Makes each loss term a sum divided by a count from @prologue";
   let description = [{

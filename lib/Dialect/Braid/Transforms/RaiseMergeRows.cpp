@@ -1,0 +1,60 @@
+//===- RaiseMergeRows.cpp - Recognises the merge of image features --------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace braid {
+#define GEN_PASS_DEF_RAISEMERGEROWS
+#include "braid/Dialect/Braid/Transforms/Passes.h.inc"
+
+namespace {
+struct RaiseMergeRows : impl::RaiseMergeRowsBase<RaiseMergeRows> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    ShapeAnalysis shapes(module);
+    SmallVector<MaskedScatterOp> scatters;
+    module.walk([&](MaskedScatterOp op) { scatters.push_back(op); });
+    for (MaskedScatterOp op : scatters) {
+      FailureOr<TensorShape> self = shapes.shapeOf(op.getSelf()), mask = shapes.shapeOf(op.getMask()),
+                             source = shapes.shapeOf(op.getSource());
+      if (failed(self) || failed(mask) || failed(source))
+        return signalPassFailure();
+      if (self->rank() < 2 || source->rank() != 2 || !(source->dims.back() == self->dims.back()) ||
+          !takesWholeRows(op.getMask(), *mask, shapes))
+        continue;
+      OpBuilder builder(op);
+      auto merge =
+          buildAtenOp(builder, op.getLoc(), OperationName(MergeRowsOp::getOperationName(), &getContext()),
+                      {op.getSelf(), op.getMask(), op.getSource()}, shapes);
+      if (failed(merge))
+        return signalPassFailure();
+      (*merge)->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+      op.getResult().replaceAllUsesWith((*merge)->getResult(0));
+      op.erase();
+      ++numRaised;
+    }
+  }
+
+private:
+  /// Whether the mask is the same along the last dim.
+  static bool takesWholeRows(Value mask, const TensorShape &shape, ShapeAnalysis &shapes) {
+    if (shape.rank() == 0 || ShapeAnalysis::isOne(shape.dims.back()))
+      return true;
+    while (auto cast = mask.getDefiningOp<ToOp>())
+      mask = cast.getSelf();
+    auto expand = mask.getDefiningOp<ExpandOp>();
+    if (!expand)
+      return false;
+    FailureOr<TensorShape> from = shapes.shapeOf(expand.getSelf());
+    return succeeded(from) && from->rank() > 0 && ShapeAnalysis::isOne(from->dims.back());
+  }
+};
+} // namespace
+} // namespace braid

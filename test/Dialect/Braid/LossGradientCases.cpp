@@ -1,0 +1,77 @@
+//===- LossGradientCases.cpp - Cases of losses ----------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include <ATen/ATen.h>
+
+#include "GradientHarness.h"
+
+namespace braid::test {
+
+static void addCrossEntropy(std::vector<Case> &cases) {
+  const std::string op = "cross_entropy_loss";
+  Operand weight = positive({3});
+  weight.grad = false;
+  for (int64_t reduction : {0, 1, 2}) {
+    cases.push_back({op, {x({4, 3}), indices({0, 2, 1, 1}, {4}), none, i(reduction)}});
+    cases.push_back({op, {x({4, 3}), indices({0, -100, 1, -100}, {4}), none, i(reduction)}});
+    cases.push_back({op, {x({4, 3}), indices({0, 2, 1, 1}, {4}), weight, i(reduction), i(1)}});
+    cases.push_back({op, {x({4, 3}), indices({0, 2, -100, 1}, {4}), none, i(reduction), i(-100), f(0.1)}});
+    cases.push_back({op, {x({4, 3}), indices({0, 2, -100, 1}, {4}), weight, i(reduction), i(-100), f(0.1)}});
+    cases.push_back({op, {x({4, 3}), positive({4, 3}), none, i(reduction)}});
+    cases.push_back({op, {x({4, 3}), positive({4, 3}), weight, i(reduction)}});
+    cases.push_back({op, {x({4, 3}), positive({4, 3}), weight, i(reduction), i(-100), f(0.1)}, true,
+                     /*symbolic=*/false});
+    cases.push_back({op, {x({2, 3, 4}), indices({0, 2, 1, 1, -100, 2, 0, 0}, {2, 4}), weight, i(reduction)}});
+    cases.push_back({op, {x({2, 3, 2, 2}), indices({0, 2, 1, 1, -100, 2, 0, 0}, {2, 2, 2}), none, i(reduction),
+                          i(-100), f(0.2)}});
+    cases.push_back({op, {x({2, 3, 4}), positive({2, 3, 4}), none, i(reduction)}});
+    cases.push_back({op, {x({3}), indices({1}, {}), none, i(reduction)}});
+    cases.push_back({op, {x({3}), indices({1}, {}), none, i(reduction), i(-100), f(0.1)}});
+    cases.push_back({op, {x({3}), positive({3}), none, i(reduction)}});
+  }
+  cases.push_back({op, {x({4, 3}), indices({0, 2, 1, 1}, {4})}});
+  cases.push_back({op, {x({0, 3}), indices({}, {0}), none, i(2)}});
+  cases.push_back({op, {x({0, 3}), indices({}, {0}), none, i(0)}});
+  // All are ignored: a sum is 0, a mean no number.
+  cases.push_back({op, {x({2, 3}), indices({-100, -100}, {2}), none, i(2)}});
+  cases.push_back({op, {x({2, 3}), indices({-100, -100}, {2}), none, i(1)}, false});
+  for (int64_t reduction : {0, 1, 2}) {
+    cases.push_back({"nll_loss_forward", {x({4, 3}), indices({0, 2, 1, 1}, {4}), none, i(reduction), i(-100)}});
+    cases.back().results = 1;
+    cases.push_back({"nll_loss_forward", {x({4, 3}), indices({0, 2, 1, 1}, {4}), weight, i(reduction), i(2)}});
+    cases.back().results = 1;
+  }
+}
+
+static void addPointwise(std::vector<Case> &cases) {
+  Operand weight = positive({3}), positives = positive({3});
+  weight.grad = positives.grad = false;
+  for (int64_t reduction : {0, 1, 2}) {
+    cases.push_back({"mse_loss", {x({2, 3}), x({2, 3}), i(reduction)}});
+    cases.push_back({"mse_loss", {x({2, 3}), x({3}), i(reduction)}});
+    cases.push_back({"mse_loss", {x({1, 3}), x({2, 1}), i(reduction)}});
+    cases.push_back({"mse_loss", {x({}), x({}), i(reduction)}});
+    const std::string op = "binary_cross_entropy_with_logits";
+    cases.push_back({op, {x({2, 3}), positive({2, 3}), none, none, i(reduction)}});
+    cases.push_back({op, {x({2, 3}), positive({2, 3}), weight, none, i(reduction)}});
+    cases.push_back({op, {x({2, 3}), positive({2, 3}), none, positives, i(reduction)}});
+    cases.push_back({op, {x({2, 3}), positive({2, 3}), weight, positives, i(reduction)}});
+    cases.push_back({op, {x({}), positive({}), none, none, i(reduction)}});
+  }
+  cases.push_back({"mse_loss", {x({2, 3}), x({2, 3})}});
+  cases.push_back({"mse_loss", {x({0, 3}), x({0, 3}), i(2)}});
+  cases.push_back({"binary_cross_entropy_with_logits", {x({0, 3}), positive({0, 3}), none, none, i(2)}});
+}
+
+std::vector<Case> lossCases() {
+  std::vector<Case> cases;
+  addCrossEntropy(cases);
+  addPointwise(cases);
+  return cases;
+}
+
+} // namespace braid::test
