@@ -23,6 +23,12 @@ static std::string shortNumber(double value) {
   return text;
 }
 
+static std::string percent(double share) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
+  return text;
+}
+
 static std::string pixels(double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.2f", value);
@@ -81,8 +87,8 @@ std::string drawText(const Pipeline &pipeline, const Schedule &schedule, const T
     label.resize(std::max<size_t>(label.size(), 8), ' ');
     std::string line = label + "|";
     for (const std::string &content : cells) {
-      std::string shown = content.substr(0, cell);
-      shown.resize(cell, content == "-" ? '-' : ' ');
+      std::string shown = content == "-" ? std::string(cell - 1, '-') : content.substr(0, cell);
+      shown.resize(cell, ' ');
       line += shown;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -91,7 +97,7 @@ std::string drawText(const Pipeline &pipeline, const Schedule &schedule, const T
   if (ranks < schedule.ranks())
     text += "... " + std::to_string(schedule.ranks() - ranks) + " more ranks\n";
   text += "one column = " + shortNumber(unit) + "; makespan " + shortNumber(timeline.makespan) + ", bubble " +
-          shortNumber(100 * timeline.bubble()) + " %\n";
+          percent(timeline.bubble()) + "\n";
   return text;
 }
 
@@ -120,7 +126,7 @@ static Paint paintOf(const Action &action) {
   }
 }
 
-static constexpr int rowHeight = 22, rowGap = 4, leftMargin = 64, topMargin = 46, bottomMargin = 56;
+static constexpr int rowHeight = 22, rowGap = 4, leftMargin = 64, topMargin = 46, bottomMargin = 76;
 
 /// The picture without its enclosing <svg>, at an offset.
 static std::string timelineShapes(const Schedule &schedule, const Timeline &timeline, const DrawOptions &options,
@@ -163,9 +169,10 @@ static std::string timelineShapes(const Schedule &schedule, const Timeline &time
               "' height='" + pixels(tall) + "' fill='" + paintOf(row[i]).fill + "'><title>" + escaped(name) + ": " +
               shortNumber(start) + " to " + shortNumber(end) + "</title></rect>";
       std::string label = row[i].microbatch >= 0 ? std::to_string(row[i].microbatch) + (row[i].sub ? "'" : "") : "";
-      if (!label.empty() && wide > 6.5 * label.size() + 1)
-        text += "<text x='" + pixels(x + wide / 2) + "' y='" + pixels(top + tall / 2 + 4) +
-                "' class='m' text-anchor='middle'>" + label + "</text>";
+      bool narrow = shared || wide < 6.5 * label.size() + 1;
+      if (!label.empty() && wide > 5 * label.size())
+        text += "<text x='" + pixels(x + wide / 2) + "' y='" + pixels(top + tall / 2 + (narrow ? 3 : 4)) + "' class='" +
+                (narrow ? "n" : "m") + "' text-anchor='middle'>" + label + "</text>";
       text += "\n";
     }
   }
@@ -185,9 +192,14 @@ static std::string timelineShapes(const Schedule &schedule, const Timeline &time
   double x = leftMargin;
   int y = topMargin + height + 28;
   for (const auto &[fill, label] : seen) {
+    double wide = 17 + 5.6 * label.size() + 16;
+    if (x > leftMargin && x + wide > leftMargin + options.width + 8) {
+      x = leftMargin;
+      y += 20;
+    }
     text += "<rect x='" + pixels(x) + "' y='" + std::to_string(y) + "' width='12' height='12' fill='" + fill +
             "'/><text x='" + pixels(x + 17) + "' y='" + std::to_string(y + 10) + "' class='s'>" + label + "</text>";
-    x += 17 + 6.2 * label.size() + 18;
+    x += wide;
   }
   return text + "\n";
 }
@@ -200,12 +212,12 @@ std::string drawSvg(const Pipeline &pipeline, const Schedule &schedule, const Ti
   std::string text = "<svg xmlns='http://www.w3.org/2000/svg' width='" + std::to_string(width) + "' height='" +
                      std::to_string(height) + "' viewBox='0 0 " + std::to_string(width) + " " +
                      std::to_string(height) +
-                     "' font-family='Helvetica, Arial, sans-serif'>\n<style>.m{font-size:11px;fill:#16202c}"
+                     "' font-family='Helvetica, Arial, sans-serif'>\n<style>.m{font-size:11px;fill:#16202c}.n{font-size:8.5px;fill:#16202c}"
                      ".s{font-size:11px;fill:#4a5563}.r{font-size:12px;fill:#222c38}.t{font-size:15px;fill:#16202c;"
                      "font-weight:bold}</style>\n<rect width='100%' height='100%' fill='white'/>\n";
   text += "<text x='" + std::to_string(leftMargin) + "' y='20' class='t'>" + escaped(title) + "</text><text x='" +
           std::to_string(leftMargin) + "' y='37' class='s'>makespan " + shortNumber(timeline.makespan) +
-          ", bubble " + shortNumber(100 * timeline.bubble()) + " %, most activations on a rank " +
+          ", bubble " + percent(timeline.bubble()) + ", most activations on a rank " +
           shortNumber(*std::max_element(timeline.peakActivation.begin(), timeline.peakActivation.end())) +
           (ranks < schedule.ranks() ? ", first " + std::to_string(ranks) + " of " + std::to_string(schedule.ranks()) +
                                           " ranks"
@@ -286,9 +298,9 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
           "<th>makespan</th><th>bubble</th><th>longest span</th><th>bubble of it</th><th>latency</th></tr><tr><td>" +
           std::to_string(schedule.stages) + "</td><td>" + std::to_string(schedule.ranks()) + "</td><td>" +
           std::to_string(schedule.directions) + "</td><td>" + std::to_string(schedule.microbatches) + "</td><td>" +
-          shortNumber(timeline.makespan) + "</td><td>" + shortNumber(100 * timeline.bubble()) + " %</td><td>" +
-          shortNumber(timeline.longestSpan) + "</td><td>" + shortNumber(100 * timeline.spanBubble()) +
-          " %</td><td>" + shortNumber(costs.latency) + "</td></tr></table>\n";
+          shortNumber(timeline.makespan) + "</td><td>" + percent(timeline.bubble()) + "</td><td>" +
+          shortNumber(timeline.longestSpan) + "</td><td>" + percent(timeline.spanBubble()) +
+          "</td><td>" + shortNumber(costs.latency) + "</td></tr></table>\n";
   text += "<h2>Timeline</h2>\n<p>Point at an action to see its name and time.</p><div class='wide'>" +
           drawSvg(pipeline, schedule, timeline, options) + "</div>\n";
   int ranks = std::min({schedule.ranks(), options.maxRanks, 64});
@@ -307,7 +319,7 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
                               "<th>most memory</th><th style='text-align:left'>over time</th></tr>\n";
   for (int rank = 0; rank < ranks; ++rank)
     text += "<tr><td>" + std::to_string(rank) + "</td><td>" +
-            shortNumber(timeline.makespan > 0 ? 100 * timeline.busy[rank] / timeline.makespan : 0) + " %</td><td>" +
+            percent(timeline.makespan > 0 ? timeline.busy[rank] / timeline.makespan : 0) + "</td><td>" +
             shortNumber(timeline.peakActivation[rank]) + "</td><td>" + shortNumber(timeline.peakMemory[rank]) +
             "</td><td>" + memoryChart(memory[rank], most, timeline, 640, 36) + "</td></tr>\n";
   return text + "</table>\n</body></html>\n";
