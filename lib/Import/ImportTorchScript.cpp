@@ -138,7 +138,7 @@ Value Importer::checkLoss(Emitter &emitter, const Item &result) {
     if (shape.rank() == 0 && isa<FloatType>(shape.elementType))
       return emitter.read(*loss.tensor());
   }
-  emitter.fail("forward() returns " + text + "; it must return the loss, one floating-point tensor without dims: wrap "
+  emitter.fail("forward() returns " + text + "; it must return the loss, one scalar floating-point tensor: wrap "
                                              "the model so that it computes the loss and returns that alone");
 }
 

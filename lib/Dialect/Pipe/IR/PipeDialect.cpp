@@ -27,9 +27,12 @@ void PipeDialect::initialize() {
 
 LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (FlatSymbolRefAttr name : {getForwardAttr(), getInputAttr(), getWeightAttr(), getFullAttr()})
-    if (name && !symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, name))
+    if (name && !symbols.lookupNearestSymbolFrom(*this, name))
       return emitOpError() << "names '" << name.getValue() << "', which is no function";
+  // Later phases lower the functions; their operands were checked before.
   auto forward = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getForwardAttr());
+  if (!forward)
+    return success();
   size_t operands = getParams().size() + getInputs().size() + getValuesIn().size() + getCounts().size();
   if (forward.getNumArguments() != operands)
     return emitOpError() << "gives " << operands << " operands to '" << getForward() << "', which takes "

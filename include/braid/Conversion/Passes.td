@@ -1,0 +1,46 @@
+//===- Passes.td - Passes between dialects ------------------*- tablegen -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_CONVERSION_PASSES_TD
+#define BRAID_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def BraidToRt : Pass<"braid-to-rt", "::mlir::ModuleOp"> {
+  let summary = "Turns functions over tensors into runtime calls with explicit lifetimes";
+  let description = [{
+    Every ATen operator becomes an `rt.call` with the arguments that the op holds; a handle is released right after its
+    last use; borrowed handles that are returned are retained first. Ops whose results nobody uses go, equal constants
+    become one constant of the module. Symbols are numbered as `pipe.symbols` lists them.
+    ```mlir
+    %0 = braid.view(self = %x, size = [%b, 32]) {path = "net.up"} : (tensor<?x4x8xf32>) -> tensor<?x32xf32>
+    %1 = braid.neg(self = %0) : (tensor<?x32xf32>) -> tensor<?x32xf32>
+    // becomes
+    %0 = rt.call "aten::view"(self = %x, size = [%b, 32]) at <"net.up", "model.py" : 12> : !rt.tensor
+    %1 = rt.call "aten::neg"(self = %0) at <"net.up", "model.py" : 13> : !rt.tensor
+    rt.release %0
+    ```
+  }];
+  let dependentDialects = ["::braid::rt::RtDialect"];
+  let statistics = [Statistic<"numCalls", "calls", "Runtime calls">,
+                    Statistic<"numConstants", "constants", "Distinct constants">];
+}
+
+def RtToLLVM : Pass<"rt-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Turns runtime calls into a program for the C ABI";
+  let description = [{
+    Each function becomes `i32 f(ptr symbols, ptr operands, ptr results)`; those with `pipe.entry` stand in the
+    program's function table. Handles live in slots of the stack frame; a failing call branches to one block that
+    releases them all. docs/Dialects/Rt.md shows the layout.
+  }];
+  let options = [Option<"emitMain", "emit-main", "bool", "true", "Define main, which calls braid_rt_main">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [Statistic<"numOperators", "operators", "Operators that the initializer resolves">,
+                    Statistic<"numHelpers", "helpers", "Shapes of calls, one internal function each">];
+}
+
+#endif // BRAID_CONVERSION_PASSES_TD

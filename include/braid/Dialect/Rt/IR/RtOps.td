@@ -1,0 +1,127 @@
+//===- RtOps.td - Runtime calls with explicit ownership ------*- tablegen -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECT_RT_IR_RTOPS_TD
+#define BRAID_DIALECT_RT_IR_RTOPS_TD
+
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "braid/Dialect/Rt/IR/RtTypes.td"
+
+class Rt_Op<string mnemonic, list<Trait> traits = []> : Op<Rt_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+def Rt_CallOp : Rt_Op<"call", [AttrSizedOperandSegments]> {
+  let summary = "Calls an ATen operator; can fail";
+  let description = [{
+    `names` and `values` list the schema's arguments that are passed; all others take the schema's default. An argument
+    is a tensor (`%x`), `none`, `tensors [%x, none]`, a size (`size %n`), a list of sizes (`[%n, 32]`), or a constant.
+    ```mlir
+    %1 = rt.call "aten::view"(self = %0, size = [%batch, 32]) at <"net.up", "model.py" : 12> : !rt.tensor
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<Rt_Tensor>:$tensors, Variadic<Index>:$sizes, StrArrayAttr:$names,
+                       ArrayAttr:$values, OptionalAttr<Rt_SiteAttr>:$site);
+  let results = (outs Variadic<Rt_Tensor>:$results);
+  let assemblyFormat = [{
+    $name `` custom<Arguments>($tensors, $sizes, $names, $values) (`at` $site^)? attr-dict `:` type($results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Rt_CallGradientOp : Rt_Op<"call_gradient", [AttrSizedOperandSegments]> {
+  let summary = "The gradient of an ATen operator by ATen's own autograd; can fail";
+  let description = [{
+    Arguments are the operator's own. `cotangents` has one entry for each of its results, `wanted` numbers the tensor
+    arguments (entries of lists count, absent ones too) whose gradients are the results.
+    ```mlir
+    %d = rt.call_gradient "aten::erf"(self = %x) cotangents [%dy] wanted [0] : !rt.tensor
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<Rt_Tensor>:$tensors, Variadic<Index>:$sizes,
+                       Variadic<Rt_Tensor>:$cotangents, StrArrayAttr:$names, ArrayAttr:$values,
+                       ArrayAttr:$cotangent_values, DenseI32ArrayAttr:$wanted, OptionalAttr<Rt_SiteAttr>:$site);
+  let results = (outs Variadic<Rt_Tensor>:$results);
+  let assemblyFormat = [{
+    $name `` custom<Arguments>($tensors, $sizes, $names, $values)
+    `cotangents` custom<TensorList>($cotangents, $cotangent_values) `wanted` $wanted (`at` $site^)? attr-dict
+    `:` type($results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Rt_CheckRowsOp : Rt_Op<"check_rows"> {
+  let summary = "Fails unless a mask has as many true entries as there are rows";
+  let arguments = (ins Rt_Tensor:$mask, Index:$rows, StrAttr:$what, OptionalAttr<Rt_SiteAttr>:$site);
+  let assemblyFormat = "$mask `,` $rows $what (`at` $site^)? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+def Rt_ConstantOp : Rt_Op<"constant", [Symbol]> {
+  let summary = "A tensor that the program's initializer makes once";
+  let arguments = (ins SymbolNameAttr:$sym_name, ElementsAttr:$value);
+  let assemblyFormat = "$sym_name `=` $value attr-dict";
+  let hasVerifier = 1;
+}
+
+def Rt_GetConstantOp : Rt_Op<"get_constant", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A constant of the module, borrowed";
+  let arguments = (ins FlatSymbolRefAttr:$constant);
+  let results = (outs Rt_Tensor:$result);
+  let assemblyFormat = "$constant attr-dict";
+}
+
+def Rt_ScalarOp : Rt_Op<"scalar"> {
+  let summary = "A 0-dim int64 tensor; can fail";
+  let arguments = (ins Index:$value, OptionalAttr<Rt_SiteAttr>:$site);
+  let results = (outs Rt_Tensor:$result);
+  let assemblyFormat = "$value (`at` $site^)? attr-dict";
+}
+
+def Rt_SymbolOp : Rt_Op<"symbol", [Pure]> {
+  let summary = "The size of a named dim, by its number in the plan";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$number);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$number attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Functions and ownership
+//===----------------------------------------------------------------------===//
+
+def Rt_InvokeOp : Rt_Op<"invoke", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs another compiled function; can fail";
+  let description = [{
+    The callee sees the same symbols. `path` is the module that the call stands for, where the callee is shared by
+    several: a failure inside is then told with it.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Rt_Tensor>:$operands, OptionalAttr<StrAttr>:$path);
+  let results = (outs Variadic<Rt_Tensor>:$results);
+  let assemblyFormat = "$callee `(` $operands `)` (`in` $path^)? attr-dict `:` functional-type($operands, $results)";
+}
+
+def Rt_RetainOp : Rt_Op<"retain"> {
+  let summary = "Another owned handle to the same tensor";
+  let arguments = (ins Rt_Tensor:$tensor);
+  let results = (outs Rt_Tensor:$result);
+  let assemblyFormat = "$tensor attr-dict";
+}
+
+def Rt_ReleaseOp : Rt_Op<"release"> {
+  let summary = "Gives owned handles up";
+  let arguments = (ins Variadic<Rt_Tensor>:$tensors);
+  let assemblyFormat = "$tensors attr-dict";
+}
+
+#endif // BRAID_DIALECT_RT_IR_RTOPS_TD

@@ -1,0 +1,244 @@
+//===- BraidToRt.cpp - Functions over tensors into runtime calls ----------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+#include "Lifetimes.h"
+
+#include "braid/Conversion/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace braid {
+#define GEN_PASS_DEF_BRAIDTORT
+#include "braid/Conversion/Passes.h.inc"
+
+/// For each function that is called for one module only: that module's path. Functions that layers share have none.
+static llvm::DenseMap<StringAttr, StringAttr> findCallers(ModuleOp module) {
+  llvm::DenseMap<StringAttr, StringAttr> callers;
+  module.walk([&](CallOp call) {
+    auto [entry, first] = callers.try_emplace(call.getCalleeAttr().getAttr(), call.getPathAttr());
+    if (!first && entry->second != call.getPathAttr())
+      entry->second = nullptr;
+  });
+  return callers;
+}
+
+namespace {
+/// Lowers one function, op by op and in place.
+class FunctionLowering {
+public:
+  FunctionLowering(func::FuncOp function, StringAttr caller, const llvm::StringMap<int64_t> &symbols,
+                   llvm::function_ref<StringAttr(ElementsAttr, Location)> constant,
+                   const llvm::DenseMap<StringAttr, StringAttr> &callers, ShapeAnalysis &shapes)
+      : function(function), caller(caller), symbols(symbols), constant(constant), callers(callers), shapes(shapes),
+        builder(function.getContext()), handle(rt::TensorType::get(function.getContext())) {}
+
+  /// Checks the function, drops what is dead, and works out what needs the shapes of untouched functions.
+  LogicalResult prepare() {
+    if (!llvm::hasSingleElement(function.getBody()))
+      return function.emitOpError() << "has control flow; a function of the pipe phase is one block";
+    Block &block = function.getBody().front();
+    for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
+      if (!isa<RankedTensorType>(type))
+        return function.emitOpError() << "takes or returns " << type << "; functions of the pipe phase have tensors only";
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    for (Operation &op : block)
+      if (auto merge = dyn_cast<MergeRowsOp>(op); merge && failed(countRows(merge)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult run() {
+    Block &block = function.getBody().front();
+    for (BlockArgument argument : block.getArguments())
+      argument.setType(handle);
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      builder.setInsertionPoint(&op);
+      if (failed(lower(&op)))
+        return failure();
+    }
+    function.setType(FunctionType::get(function.getContext(),
+                                       SmallVector<Type>(function.getNumArguments(), handle),
+                                       SmallVector<Type>(function.getNumResults(), handle)));
+    function.removeArgAttrsAttr();
+    function.removeResAttrsAttr();
+    insertLifetimes(block);
+    return success();
+  }
+
+private:
+  /// How many true entries the mask of a merge must have: its source's elements over those of self per mask entry.
+  LogicalResult countRows(MergeRowsOp op) {
+    FailureOr<TensorShape> self = shapes.shapeOf(op.getSelf()), mask = shapes.shapeOf(op.getMask()),
+                           source = shapes.shapeOf(op.getSource());
+    if (failed(self) || failed(mask) || failed(source))
+      return failure();
+    Expr perEntry(1);
+    int64_t missing = self->rank() - mask->rank();
+    for (int64_t dim = 0; dim < self->rank(); ++dim)
+      if (dim < missing || (ShapeAnalysis::isOne(mask->dims[dim - missing]) && !ShapeAnalysis::isOne(self->dims[dim])))
+        perEntry = perEntry * self->dims[dim];
+    builder.setInsertionPoint(op);
+    rows[op] = shapes.materializeIndex(builder, op.getLoc(), Expr::floorDiv(source->numElements(), perEntry));
+    return success();
+  }
+
+  rt::SiteAttr makeSite(Operation *op) {
+    auto own = op->getAttrOfType<StringAttr>(pathAttrName);
+    std::string path = own ? own.getValue().str() : "";
+    if (caller && !StringRef(path).starts_with(caller.getValue()))
+      path = path.empty() ? caller.getValue().str() : (caller.getValue() + "." + path).str();
+    auto file = op->getLoc()->findInstanceOf<FileLineColLoc>();
+    if (path.empty() && !file)
+      return nullptr;
+    return rt::SiteAttr::get(builder.getContext(), builder.getStringAttr(path),
+                             builder.getStringAttr(file ? llvm::sys::path::filename(file.getFilename()) : ""),
+                             file ? file.getLine() : 0);
+  }
+
+  void replace(Operation *op, Operation *by) {
+    op->replaceAllUsesWith(by->getResults());
+    op->erase();
+  }
+
+  SmallVector<Type> handles(Operation *op) { return SmallVector<Type>(op->getNumResults(), handle); }
+
+  LogicalResult lower(Operation *op) {
+    Location loc = op->getLoc();
+    if (auto symbol = dyn_cast<SymbolOp>(op)) {
+      auto number = symbols.find(symbol.getName());
+      if (number == symbols.end())
+        return op->emitError() << "there is no symbol '" << symbol.getName() << "' in the module's "
+                               << rt::symbolsAttrName;
+      replace(op, rt::SymbolOp::create(builder, loc, builder.getIndexType(), number->second));
+      return success();
+    }
+    if (auto value = dyn_cast<ConstantOp>(op)) {
+      StringAttr name = constant(value.getValue(), loc);
+      if (!name)
+        return failure();
+      replace(op, rt::GetConstantOp::create(builder, loc, handle, name));
+      return success();
+    }
+    if (auto scalar = dyn_cast<ScalarTensorOp>(op)) {
+      replace(op, rt::ScalarOp::create(builder, loc, handle, scalar.getValue(), makeSite(op)));
+      return success();
+    }
+    if (auto call = dyn_cast<CallOp>(op)) {
+      // A callee of one module has the path in its own sites.
+      StringAttr path = callers.lookup(call.getCalleeAttr().getAttr()) ? StringAttr() : call.getPathAttr();
+      replace(op, rt::InvokeOp::create(builder, loc, handles(op), call.getCalleeAttr(), op->getOperands(), path));
+      return success();
+    }
+    if (isa<MergeRowsOp>(op)) {
+      Value mask = op->getOperand(1); // a handle by now, which the typed accessor refuses
+      rt::CheckRowsOp::create(builder, loc, mask, rows.lookup(op), builder.getStringAttr("masked_scatter"), makeSite(op));
+      AtenCall call = *getAtenCall(op);
+      call.name = "aten::masked_scatter";
+      return lowerCall(op, call);
+    }
+    if (std::optional<AtenCall> call = getAtenCall(op)) {
+      if (isa<ViewOp>(op)) {
+        // Values have no strides here, so `contiguous` is nothing and a view may need the copy that reshape makes.
+        call->name = "aten::reshape";
+        call->args.back().name = "shape";
+      }
+      return lowerCall(op, *call);
+    }
+    if (isa<func::ReturnOp>(op) ||
+        (isa<arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp, arith::MaxSIOp>(op) &&
+         op->getResult(0).getType().isIndex()))
+      return success();
+    return op->emitError() << "'" << op->getName() << "' has no code: functions of the pipe phase hold ATen ops, "
+                           << "constants, calls and arithmetic on sizes";
+  }
+
+  LogicalResult lowerCall(Operation *op, const AtenCall &call) {
+    FailureOr<RtArguments> arguments = makeRtArguments(op, call);
+    if (failed(arguments))
+      return failure();
+    ArrayAttr names = builder.getArrayAttr(arguments->names), values = builder.getArrayAttr(arguments->values);
+    auto gradient = dyn_cast<AtenGradientOp>(op);
+    if (!gradient) {
+      replace(op, rt::CallOp::create(builder, op->getLoc(), handles(op), builder.getStringAttr(call.name),
+                                     arguments->tensors, arguments->sizes, names, values, makeSite(op)));
+      return success();
+    }
+    MLIRContext *context = builder.getContext();
+    auto cotangents = llvm::map_to_vector(gradient.getPresentCotangents(), [&](bool present) {
+      return present ? Attribute(rt::OperandAttr::get(context)) : rt::NoneAttr::get(context);
+    });
+    SmallVector<int32_t> wanted = numberWanted(*arguments, gradient.getWanted());
+    replace(op, rt::CallGradientOp::create(builder, op->getLoc(), handles(op), builder.getStringAttr(call.name),
+                                           arguments->tensors, arguments->sizes, gradient.getCotangents(), names,
+                                           values, builder.getArrayAttr(cotangents),
+                                           builder.getDenseI32ArrayAttr(wanted), makeSite(op)));
+    return success();
+  }
+
+  func::FuncOp function;
+  StringAttr caller;
+  const llvm::StringMap<int64_t> &symbols;
+  llvm::function_ref<StringAttr(ElementsAttr, Location)> constant;
+  const llvm::DenseMap<StringAttr, StringAttr> &callers;
+  ShapeAnalysis &shapes;
+  OpBuilder builder;
+  rt::TensorType handle;
+  llvm::DenseMap<Operation *, Value> rows;
+};
+
+struct BraidToRt : impl::BraidToRtBase<BraidToRt> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::StringMap<int64_t> symbols;
+    if (auto names = module->getAttrOfType<ArrayAttr>(rt::symbolsAttrName))
+      for (auto [number, name] : llvm::enumerate(names.getAsRange<StringAttr>()))
+        symbols[name.getValue()] = number;
+
+    SymbolTable table(module);
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    llvm::DenseMap<ElementsAttr, StringAttr> constants;
+    auto constant = [&](ElementsAttr value, Location loc) -> StringAttr {
+      StringAttr &name = constants[value];
+      if (name)
+        return name;
+      if (!rt::getDtype(value.getElementType())) {
+        emitError(loc) << "a constant has elements of type " << value.getElementType() << ", which the runtime lacks";
+        return nullptr;
+      }
+      ++numConstants;
+      return name = table.insert(rt::ConstantOp::create(builder, loc, "constant", value));
+    };
+
+    llvm::DenseMap<StringAttr, StringAttr> callers = findCallers(module);
+    ShapeAnalysis shapes(module);
+    std::vector<FunctionLowering> lowerings;
+    for (auto function : module.getOps<func::FuncOp>())
+      lowerings.emplace_back(function, callers.lookup(function.getSymNameAttr()), symbols, constant, callers, shapes);
+    // Every function's errors are told, not only the first one's.
+    bool valid = true;
+    for (FunctionLowering &lowering : lowerings)
+      valid &= succeeded(lowering.prepare());
+    for (FunctionLowering &lowering : lowerings)
+      valid = valid && succeeded(lowering.run());
+    if (!valid)
+      return signalPassFailure();
+    // What is left in the module describes the model; the plan has it all.
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<WeightsOp, ParamOp, DerivativeOp>(op))
+        op.erase();
+    module.walk([&](Operation *op) { numCalls += isa<rt::CallOp, rt::CallGradientOp>(op); });
+  }
+};
+} // namespace
+} // namespace braid

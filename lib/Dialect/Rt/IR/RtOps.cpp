@@ -1,0 +1,248 @@
+//===- RtOps.cpp - Runtime calls with explicit ownership ------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Dialect/Rt/IR/RtDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+using Operands = SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
+
+//===----------------------------------------------------------------------===//
+// Arguments of operators
+//===----------------------------------------------------------------------===//
+
+/// `[%x, none, ...]`
+static ParseResult parseTensorList(OpAsmParser &parser, Operands &tensors, ArrayAttr &values) {
+  Builder &builder = parser.getBuilder();
+  SmallVector<Attribute> entries;
+  auto entry = [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalKeyword("none"))) {
+      entries.push_back(braid::rt::NoneAttr::get(builder.getContext()));
+      return success();
+    }
+    entries.push_back(braid::rt::OperandAttr::get(builder.getContext()));
+    return parser.parseOperand(tensors.emplace_back());
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, entry))
+    return failure();
+  values = builder.getArrayAttr(entries);
+  return success();
+}
+
+static void printTensors(OpAsmPrinter &printer, OperandRange::iterator &next, ArrayAttr values) {
+  printer << "[";
+  llvm::interleaveComma(values, printer, [&](Attribute value) {
+    if (isa<braid::rt::OperandAttr>(value))
+      printer << *next++;
+    else
+      printer << "none";
+  });
+  printer << "]";
+}
+
+static void printTensorList(OpAsmPrinter &printer, Operation *, OperandRange tensors, ArrayAttr values) {
+  auto next = tensors.begin();
+  printTensors(printer, next, values);
+}
+
+static ParseResult parseArgument(OpAsmParser &parser, Operands &tensors, Operands &sizes, Attribute &value) {
+  Builder &builder = parser.getBuilder();
+  MLIRContext *context = builder.getContext();
+  StringRef word;
+  if (succeeded(parser.parseOptionalKeyword(&word, {"none", "size", "tensors", "bools"}))) {
+    if (word == "none") {
+      value = braid::rt::NoneAttr::get(context);
+      return success();
+    }
+    if (word == "size") {
+      value = braid::rt::SizeAttr::get(context);
+      return parser.parseOperand(sizes.emplace_back());
+    }
+    if (word == "tensors") {
+      ArrayAttr entries;
+      if (parseTensorList(parser, tensors, entries))
+        return failure();
+      value = entries;
+      return success();
+    }
+    SmallVector<bool> flags;
+    auto flag = [&]() -> ParseResult {
+      if (parser.parseOptionalKeyword(&word, {"true", "false"}))
+        return parser.emitError(parser.getCurrentLocation(), "expected true or false");
+      flags.push_back(word == "true");
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, flag))
+      return failure();
+    value = builder.getDenseBoolArrayAttr(flags);
+    return success();
+  }
+  OpAsmParser::UnresolvedOperand tensor;
+  OptionalParseResult operand = parser.parseOptionalOperand(tensor);
+  if (operand.has_value()) {
+    tensors.push_back(tensor);
+    value = braid::rt::OperandAttr::get(context);
+    return *operand;
+  }
+  SmallVector<int64_t> list;
+  auto size = [&]() -> ParseResult {
+    OptionalParseResult constant = parser.parseOptionalInteger(list.emplace_back());
+    if (constant.has_value())
+      return *constant;
+    list.back() = ShapedType::kDynamic;
+    return parser.parseOperand(sizes.emplace_back());
+  };
+  if (succeeded(parser.parseOptionalLSquare())) {
+    if (failed(parser.parseOptionalRSquare()))
+      if (parser.parseCommaSeparatedList(size) || parser.parseRSquare())
+        return failure();
+    value = builder.getDenseI64ArrayAttr(list);
+    return success();
+  }
+  return parser.parseAttribute(value);
+}
+
+static ParseResult parseArguments(OpAsmParser &parser, Operands &tensors, Operands &sizes, ArrayAttr &names,
+                                  ArrayAttr &values) {
+  Builder &builder = parser.getBuilder();
+  SmallVector<Attribute> allNames, allValues;
+  auto argument = [&]() -> ParseResult {
+    StringRef name;
+    if (parser.parseKeyword(&name) || parser.parseEqual())
+      return failure();
+    allNames.push_back(builder.getStringAttr(name));
+    return parseArgument(parser, tensors, sizes, allValues.emplace_back());
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, argument))
+    return failure();
+  names = builder.getArrayAttr(allNames);
+  values = builder.getArrayAttr(allValues);
+  return success();
+}
+
+static void printArguments(OpAsmPrinter &printer, Operation *, OperandRange tensors, OperandRange sizes,
+                           ArrayAttr names, ArrayAttr values) {
+  auto tensor = tensors.begin();
+  auto size = sizes.begin();
+  printer << "(";
+  llvm::interleaveComma(llvm::zip(names, values), printer, [&](auto argument) {
+    auto [name, value] = argument;
+    printer << cast<StringAttr>(name).getValue() << " = ";
+    if (isa<braid::rt::OperandAttr>(value)) {
+      printer << *tensor++;
+    } else if (isa<braid::rt::NoneAttr>(value)) {
+      printer << "none";
+    } else if (isa<braid::rt::SizeAttr>(value)) {
+      printer << "size " << *size++;
+    } else if (auto entries = dyn_cast<ArrayAttr>(value)) {
+      printTensors(printer << "tensors ", tensor, entries);
+    } else if (auto flags = dyn_cast<DenseBoolArrayAttr>(value)) {
+      printer << "bools [";
+      llvm::interleaveComma(flags.asArrayRef(), printer, [&](bool flag) { printer << (flag ? "true" : "false"); });
+      printer << "]";
+    } else if (auto list = dyn_cast<DenseI64ArrayAttr>(value)) {
+      printer << "[";
+      llvm::interleaveComma(list.asArrayRef(), printer, [&](int64_t entry) {
+        if (ShapedType::isDynamic(entry))
+          printer << *size++;
+        else
+          printer << entry;
+      });
+      printer << "]";
+    } else {
+      printer.printAttributeWithoutType(value);
+    }
+  });
+  printer << ")";
+}
+
+#define GET_OP_CLASSES
+#include "braid/Dialect/Rt/IR/RtOps.cpp.inc"
+
+namespace braid::rt {
+
+/// Checks that the operands are as many as the values say, and that every constant is one that the C ABI can pass.
+static LogicalResult verifyArguments(Operation *op, ArrayAttr names, ArrayAttr values, size_t tensors, size_t sizes) {
+  if (names.size() != values.size())
+    return op->emitOpError() << "has " << names.size() << " argument names for " << values.size() << " values";
+  size_t wantedTensors = 0, wantedSizes = 0;
+  for (auto [name, value] : llvm::zip(names, values)) {
+    if (isa<OperandAttr>(value)) {
+      ++wantedTensors;
+    } else if (isa<SizeAttr>(value)) {
+      ++wantedSizes;
+    } else if (auto entries = dyn_cast<ArrayAttr>(value)) {
+      for (Attribute entry : entries) {
+        if (!isa<OperandAttr, NoneAttr>(entry))
+          return op->emitOpError() << "argument " << name << " lists " << entry << ", which is no tensor";
+        wantedTensors += isa<OperandAttr>(entry);
+      }
+    } else if (auto list = dyn_cast<DenseI64ArrayAttr>(value)) {
+      wantedSizes += llvm::count_if(list.asArrayRef(), ShapedType::isDynamic);
+    } else if (auto type = dyn_cast<TypeAttr>(value)) {
+      if (!getDtype(type.getValue()))
+        return op->emitOpError() << "argument " << name << " is " << type << ", which is no element type of the runtime";
+    } else if (auto integer = dyn_cast<IntegerAttr>(value)) {
+      if (!integer.getType().isSignlessInteger(64) && !integer.getType().isSignlessInteger(1))
+        return op->emitOpError() << "argument " << name << " must be an i64 or i1, not " << integer.getType();
+    } else if (auto real = dyn_cast<FloatAttr>(value)) {
+      if (!real.getType().isF64())
+        return op->emitOpError() << "argument " << name << " must be an f64, not " << real.getType();
+    } else if (!isa<NoneAttr, StringAttr, DenseBoolArrayAttr>(value)) {
+      return op->emitOpError() << "argument " << name << " is " << value << ", which the runtime cannot take";
+    }
+  }
+  if (wantedTensors != tensors || wantedSizes != sizes)
+    return op->emitOpError() << "names " << wantedTensors << " tensors and " << wantedSizes << " sizes as arguments, "
+                             << "but has " << tensors << " and " << sizes;
+  return success();
+}
+
+LogicalResult CallOp::verify() {
+  return verifyArguments(*this, getNames(), getValues(), getTensors().size(), getSizes().size());
+}
+
+LogicalResult CallGradientOp::verify() {
+  if (getWanted().size() != getNumResults())
+    return emitOpError() << "wants " << getWanted().size() << " gradients and has " << getNumResults() << " results";
+  for (Attribute value : getCotangentValues())
+    if (!isa<OperandAttr, NoneAttr>(value))
+      return emitOpError() << "has the cotangent " << value << ", which is no tensor";
+  size_t present = llvm::count_if(getCotangentValues(), llvm::IsaPred<OperandAttr>);
+  if (present != getCotangents().size())
+    return emitOpError() << "names " << present << " cotangents, but has " << getCotangents().size();
+  return verifyArguments(*this, getNames(), getValues(), getTensors().size(), getSizes().size());
+}
+
+LogicalResult ConstantOp::verify() {
+  Type elementType = getValue().getElementType();
+  if (!getDtype(elementType))
+    return emitOpError() << "has elements of type " << elementType << ", which the runtime lacks";
+  return success();
+}
+
+LogicalResult GetConstantOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom<ConstantOp>(*this, getConstantAttr()))
+    return emitOpError() << "reads '" << getConstant() << "', which is no rt.constant";
+  return success();
+}
+
+LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError() << "invokes '" << getCallee() << "', which is no function";
+  if (callee.getArgumentTypes() != getOperandTypes() || callee.getResultTypes() != getResultTypes())
+    return (emitOpError() << "does not fit the type of '" << getCallee() << "', " << callee.getFunctionType())
+               .attachNote(callee.getLoc())
+           << "declared here";
+  return success();
+}
+
+} // namespace braid::rt
