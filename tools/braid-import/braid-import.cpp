@@ -48,6 +48,7 @@ int main(int argc, char **argv) {
   mlir::MLIRContext context(registry);
   SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  context.printOpOnDiagnostic(false); // people read these
   auto fail = [](const std::string &message) {
     WithColor::error(errs(), "braid-import") << message << "\n";
     return 1;

@@ -161,6 +161,7 @@ int main(int argc, char **argv) {
   context.disableMultithreading();
   SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  context.printOpOnDiagnostic(false); // people read these
 
   Stopwatch times;
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(context);

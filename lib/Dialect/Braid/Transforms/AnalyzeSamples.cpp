@@ -29,6 +29,10 @@ namespace {
 struct SampleState {
   enum Kind { Free, Samples, Numbers, Sum } kind = Free;
   int64_t dim = 0; // of Samples and Numbers
+  /// The dim counts outer x samples x inner, as after a view that merged it with its neighbours.
+  Expr outer = Expr(1), inner = Expr(1);
+
+  bool isPlain() const { return outer.constant() == 1; }
 };
 
 class Analyzer {
@@ -48,7 +52,7 @@ public:
       if (FailureOr<TensorShape> shape = shapes.shapeOf(argument);
           succeeded(shape) && main.getArgAttr(argument.getArgNumber(), inputAttrName) && shape->rank() &&
           shape->dims[0] == batch)
-        states[argument] = {SampleState::Samples, 0};
+        states[argument] = {SampleState::Samples};
     for (Operation &op : main.getBody().front().without_terminator())
       if (std::optional<std::string> reason = visit(&op))
         return reason;
@@ -68,6 +72,9 @@ private:
     return text;
   }
 
+  /// One entry of the dim is one sample.
+  static bool isAlone(const SampleState &state) { return state.isPlain() && state.inner.constant() == 1; }
+
   bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
   std::optional<std::string> visit(Operation *op) {
@@ -85,6 +92,8 @@ private:
         return std::nullopt;
     if (isa<MergeRowsOp, MaskedScatterOp>(op))
       return visitMerge(op);
+    if (isa<ViewOp, ReshapeOp, FlattenOp, UnflattenOp>(op))
+      return visitView(op);
     return visitMapped(op, tensors);
   }
 
@@ -107,7 +116,9 @@ private:
             (!numbers && op->getNumOperands() && llvm::any_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) &&
              !isa<ExpandOp, NewOnesOp, NewZerosOp, NewFullOp>(op)))
           return describe(op) + " makes a tensor whose dim " + std::to_string(dim) + " is " + size.str();
-        states[result] = {numbers ? SampleState::Numbers : SampleState::Samples, static_cast<int64_t>(dim)};
+        SampleState state{numbers ? SampleState::Numbers : SampleState::Samples, static_cast<int64_t>(dim)};
+        state.inner = *size.exactQuotient(batch);
+        states[result] = state;
         break;
       }
       if (op->getName().getStringRef() == "braid.scalar_tensor")
@@ -132,8 +143,30 @@ private:
                   (isa<DivOp>(op) && isSum(tensors[0]) && isFree(tensors[1]));
     if (!linear)
       return describe(op) + " uses a sum over the samples in another way than for the loss";
-    states[op->getResult(0)] = {SampleState::Sum, 0};
+    states[op->getResult(0)] = {SampleState::Sum};
     return std::nullopt;
+  }
+
+  /// A view keeps the order of elements, so the samples are where as many elements as before stand outside of them.
+  std::optional<std::string> visitView(Operation *op) {
+    SampleState state = states.lookup(op->getOperand(0));
+    FailureOr<TensorShape> from = shapes.shapeOf(op->getOperand(0)), to = shapes.shapeOf(op->getResult(0));
+    if (failed(from) || failed(to))
+      return "the shape of " + describe(op) + " is not known";
+    Expr outside = state.outer;
+    for (int64_t dim = 0; dim < state.dim; ++dim)
+      outside = outside * from->dims[dim];
+    Expr prefix(1);
+    for (int64_t dim = 0; dim < to->rank(); ++dim) {
+      std::optional<Expr> outer = outside.exactQuotient(prefix);
+      std::optional<Expr> inner = outer ? to->dims[dim].exactQuotient(*outer * batch) : std::nullopt;
+      if (inner) {
+        states[op->getResult(0)] = {state.kind, dim, *outer, *inner};
+        return std::nullopt;
+      }
+      prefix = prefix * to->dims[dim];
+    }
+    return describe(op) + " mixes samples";
   }
 
   /// x[arange(batch), ...] picks each sample's own rows.
@@ -143,7 +176,7 @@ private:
     if (present.empty() || !present.front() || op.getIndices().empty())
       return false;
     SampleState first = states.lookup(op.getIndices().front());
-    if (first.kind != SampleState::Numbers || (self.kind == SampleState::Samples && self.dim != 0) ||
+    if (first.kind != SampleState::Numbers || (self.kind == SampleState::Samples && (self.dim != 0 || !isAlone(self))) ||
         self.kind == SampleState::Numbers || self.kind == SampleState::Sum)
       return false;
     // Indices broadcast; the others must be free or stand along the same dim.
@@ -160,10 +193,11 @@ private:
       if (other.kind == SampleState::Numbers || other.kind == SampleState::Sum)
         return false;
       FailureOr<TensorShape> otherShape = shapes.shapeOf(index);
-      if (other.kind == SampleState::Samples && (failed(otherShape) || other.dim + rank - otherShape->rank() != dim))
+      if (other.kind == SampleState::Samples && (failed(otherShape) || !isAlone(other) ||
+                                                 other.dim + rank - otherShape->rank() != dim))
         return false;
     }
-    states[op.getResult()] = {SampleState::Samples, dim};
+    states[op.getResult()] = {SampleState::Samples, dim, first.outer, first.inner};
     return true;
   }
 
@@ -173,12 +207,13 @@ private:
     SampleState self = states.lookup(op->getOperand(0)), mask = states.lookup(op->getOperand(1)),
                 source = states.lookup(op->getOperand(2));
     bool aligned = self.kind == SampleState::Samples && mask.kind == SampleState::Samples &&
-                   source.kind == SampleState::Samples && self.dim == 0 && source.dim == 0;
+                   source.kind == SampleState::Samples && self.dim == 0 && source.dim == 0 && self.isPlain() &&
+                   mask.isPlain() && source.isPlain();
     FailureOr<TensorShape> maskShape = shapes.shapeOf(op->getOperand(1)), selfShape = shapes.shapeOf(op->getOperand(0));
     aligned &= succeeded(maskShape) && succeeded(selfShape) && mask.dim + selfShape->rank() - maskShape->rank() == 0;
     if (!aligned || !isa<MergeRowsOp>(op))
       return describe(op) + " takes rows from other samples";
-    states[op->getResult(0)] = {SampleState::Samples, 0};
+    states[op->getResult(0)] = self;
     return std::nullopt;
   }
 
@@ -188,6 +223,7 @@ private:
     if (!map || map->operands.size() != tensors.size())
       return "how " + describe(op) + " treats samples is not known";
     std::optional<int> factor;
+    SampleState first;
     bool numbers = false;
     for (auto [value, factors] : llvm::zip(tensors, map->operands)) {
       SampleState state = states.lookup(value);
@@ -195,11 +231,14 @@ private:
         continue;
       numbers |= state.kind == SampleState::Numbers;
       int at = state.dim < static_cast<int64_t>(factors.size()) ? factors[state.dim] : FactorMap::whole;
-      if (at == FactorMap::whole || (factor && *factor != at))
+      if (at == FactorMap::whole || (factor && (*factor != at || !(state.outer == first.outer) ||
+                                                !(state.inner == first.inner))))
         return describe(op) + " mixes samples";
+      if (!factor)
+        first = state;
       factor = at;
     }
-    if (numbers && !isa<ViewOp, ReshapeOp, ExpandOp, UnsqueezeOp, SqueezeDimOp, SliceOp, ToOp, PermuteOp, TransposeOp>(op))
+    if (numbers && !isa<ExpandOp, UnsqueezeOp, SqueezeDimOp, SliceOp, ToOp, PermuteOp, TransposeOp>(op))
       return describe(op) + " computes with the numbers of the samples";
     bool kept = false;
     for (auto [value, factors] : llvm::zip(op->getResults(), map->results)) {
@@ -207,7 +246,8 @@ private:
       if (at == factors.end())
         continue;
       kept = true;
-      states[value] = {numbers ? SampleState::Numbers : SampleState::Samples, at - factors.begin()};
+      states[value] = {numbers ? SampleState::Numbers : SampleState::Samples, at - factors.begin(), first.outer,
+                       first.inner};
     }
     if (kept)
       return std::nullopt;
@@ -217,7 +257,7 @@ private:
                                    reduction && reduction.getInt() == 2);
     if (!sums)
       return describe(op) + " reduces over the samples";
-    states[op->getResult(0)] = {SampleState::Sum, 0};
+    states[op->getResult(0)] = {SampleState::Sum};
     return std::nullopt;
   }
 

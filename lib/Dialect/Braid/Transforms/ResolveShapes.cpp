@@ -125,6 +125,12 @@ struct ResolveShapes : impl::ResolveShapesBase<ResolveShapes> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
       if (isOpTriviallyDead(&op))
         op.erase();
+    // What a trace wrote around a list of one tensor.
+    for (auto cat : llvm::make_early_inc_range(body.getOps<CatOp>()))
+      if (cat.getTensors().size() == 1) {
+        cat.replaceAllUsesWith(cat.getTensors().front());
+        cat.erase();
+      }
     SmallVector<Operation *> ops;
     for (Operation &op : body)
       if (!isa<arith::ArithDialect>(op.getDialect()) && !isa<SizeOp, SymbolOp>(op) &&
