@@ -151,9 +151,9 @@ static std::string timelineShapes(const Schedule &schedule, const Timeline &time
   for (int rank = 0; rank < ranks; ++rank) {
     int y = topMargin + rank * (rowHeight + rowGap);
     text += "<rect x='" + std::to_string(leftMargin) + "' y='" + std::to_string(y) + "' width='" +
-            std::to_string(options.width) + "' height='" + std::to_string(rowHeight) +
-            "' fill='#f5f6f8'/><text x='" + std::to_string(leftMargin - 8) + "' y='" + std::to_string(y + 15) +
-            "' class='r' text-anchor='end'>rank " + std::to_string(rank) + "</text>\n";
+            std::to_string(options.width) + "' height='" + std::to_string(rowHeight) + "' fill='#f5f6f8'/><text x='" +
+            std::to_string(leftMargin - 8) + "' y='" + std::to_string(y + 15) + "' class='r' text-anchor='end'>rank " +
+            std::to_string(rank) + "</text>\n";
     const std::vector<Action> &row = schedule.rows[rank];
     for (size_t i = 0; i < row.size(); ++i) {
       double start = timeline.start[rank][i], end = timeline.end[rank][i];
@@ -210,18 +210,18 @@ std::string drawSvg(const Pipeline &pipeline, const Schedule &schedule, const Ti
   int width = leftMargin + options.width + 16, height = topMargin + ranks * (rowHeight + rowGap) + bottomMargin;
   std::string title = options.title.empty() ? schedule.name : options.title;
   std::string text = "<svg xmlns='http://www.w3.org/2000/svg' width='" + std::to_string(width) + "' height='" +
-                     std::to_string(height) + "' viewBox='0 0 " + std::to_string(width) + " " +
-                     std::to_string(height) +
-                     "' font-family='Helvetica, Arial, sans-serif'>\n<style>.m{font-size:11px;fill:#16202c}.n{font-size:8.5px;fill:#16202c}"
+                     std::to_string(height) + "' viewBox='0 0 " + std::to_string(width) + " " + std::to_string(height) +
+                     "' font-family='Helvetica, Arial, "
+                     "sans-serif'>\n<style>.m{font-size:11px;fill:#16202c}.n{font-size:8.5px;fill:#16202c}"
                      ".s{font-size:11px;fill:#4a5563}.r{font-size:12px;fill:#222c38}.t{font-size:15px;fill:#16202c;"
                      "font-weight:bold}</style>\n<rect width='100%' height='100%' fill='white'/>\n";
   text += "<text x='" + std::to_string(leftMargin) + "' y='20' class='t'>" + escaped(title) + "</text><text x='" +
-          std::to_string(leftMargin) + "' y='37' class='s'>makespan " + shortNumber(timeline.makespan) +
-          ", bubble " + percent(timeline.bubble()) + ", most activations on a rank " +
+          std::to_string(leftMargin) + "' y='37' class='s'>makespan " + shortNumber(timeline.makespan) + ", bubble " +
+          percent(timeline.bubble()) + ", most activations on a rank " +
           shortNumber(*std::max_element(timeline.peakActivation.begin(), timeline.peakActivation.end())) +
-          (ranks < schedule.ranks() ? ", first " + std::to_string(ranks) + " of " + std::to_string(schedule.ranks()) +
-                                          " ranks"
-                                    : "") +
+          (ranks < schedule.ranks()
+               ? ", first " + std::to_string(ranks) + " of " + std::to_string(schedule.ranks()) + " ranks"
+               : "") +
           "</text>\n";
   return text + timelineShapes(schedule, timeline, options, ranks) + "</svg>\n";
 }
@@ -249,9 +249,8 @@ std::string drawTrace(const Pipeline &pipeline, const Schedule &schedule, const 
         continue;
       event("\"name\": \"" + row[i].str() + "\", \"cat\": \"" + std::string(spelling(row[i].kind)) +
             "\", \"ph\": \"X\", \"pid\": 0, \"tid\": " + id + ", \"ts\": " + number(timeline.start[rank][i]) +
-            ", \"dur\": " + number(timeline.end[rank][i] - timeline.start[rank][i]) +
-            ", \"args\": {\"stage\": " + std::to_string(row[i].stage) +
-            ", \"microbatch\": " + std::to_string(row[i].microbatch) +
+            ", \"dur\": " + number(timeline.end[rank][i] - timeline.start[rank][i]) + ", \"args\": {\"stage\": " +
+            std::to_string(row[i].stage) + ", \"microbatch\": " + std::to_string(row[i].microbatch) +
             ", \"direction\": " + std::to_string(row[i].direction) + "}");
     }
     for (const MemoryPoint &point : memoryOverTime(pipeline, schedule, costs, timeline, rank))
@@ -264,8 +263,8 @@ std::string drawTrace(const Pipeline &pipeline, const Schedule &schedule, const 
 }
 
 /// Stacked memory of one rank over time.
-static std::string memoryChart(const std::vector<MemoryPoint> &points, double most, const Timeline &timeline,
-                               int width, int height) {
+static std::string memoryChart(const std::vector<MemoryPoint> &points, double most, const Timeline &timeline, int width,
+                               int height) {
   static constexpr std::array<const char *, 4> fills = {"#c5cad3", "#7fa8dc", "#8cc596", "#c9b3e0"};
   std::string text = "<svg width='" + std::to_string(width + 2) + "' height='" + std::to_string(height + 2) + "'>";
   auto x = [&](double time) { return timeline.makespan > 0 ? time / timeline.makespan * width : 0; };
@@ -294,13 +293,14 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
                      "text-align:right;border-bottom:1px solid #e3e6ea}th:first-child,td:first-child{text-align:left}"
                      ".wide{overflow-x:auto}h1{font-size:20px}h2{font-size:16px;margin-top:28px}"
                      ".k{display:inline-block;width:12px;height:12px;margin:0 6px 0 14px}</style></head><body>\n";
-  text += "<h1>" + title + "</h1>\n<table><tr><th>stages</th><th>ranks</th><th>directions</th><th>micro-batches</th>"
+  text += "<h1>" + title +
+          "</h1>\n<table><tr><th>stages</th><th>ranks</th><th>directions</th><th>micro-batches</th>"
           "<th>makespan</th><th>bubble</th><th>longest span</th><th>bubble of it</th><th>latency</th></tr><tr><td>" +
           std::to_string(schedule.stages) + "</td><td>" + std::to_string(schedule.ranks()) + "</td><td>" +
           std::to_string(schedule.directions) + "</td><td>" + std::to_string(schedule.microbatches) + "</td><td>" +
           shortNumber(timeline.makespan) + "</td><td>" + percent(timeline.bubble()) + "</td><td>" +
-          shortNumber(timeline.longestSpan) + "</td><td>" + percent(timeline.spanBubble()) +
-          "</td><td>" + shortNumber(costs.latency) + "</td></tr></table>\n";
+          shortNumber(timeline.longestSpan) + "</td><td>" + percent(timeline.spanBubble()) + "</td><td>" +
+          shortNumber(costs.latency) + "</td></tr></table>\n";
   text += "<h2>Timeline</h2>\n<p>Point at an action to see its name and time.</p><div class='wide'>" +
           drawSvg(pipeline, schedule, timeline, options) + "</div>\n";
   int ranks = std::min({schedule.ranks(), options.maxRanks, 64});
@@ -315,8 +315,9 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
           "<span class='k' style='background:#7fa8dc'></span>activations"
           "<span class='k' style='background:#8cc596'></span>kept for weight gradients"
           "<span class='k' style='background:#c9b3e0'></span>received, not yet read; full height is " +
-          shortNumber(most) + "</p>\n<table><tr><th>rank</th><th>busy</th><th>most activations</th>"
-                              "<th>most memory</th><th style='text-align:left'>over time</th></tr>\n";
+          shortNumber(most) +
+          "</p>\n<table><tr><th>rank</th><th>busy</th><th>most activations</th>"
+          "<th>most memory</th><th style='text-align:left'>over time</th></tr>\n";
   for (int rank = 0; rank < ranks; ++rank)
     text += "<tr><td>" + std::to_string(rank) + "</td><td>" +
             percent(timeline.makespan > 0 ? timeline.busy[rank] / timeline.makespan : 0) + "</td><td>" +

@@ -101,9 +101,7 @@ private:
     int64_t time;
     int rank;
     const Action *action;
-    bool operator<(const Event &other) const {
-      return time != other.time ? time > other.time : rank > other.rank;
-    }
+    bool operator<(const Event &other) const { return time != other.time ? time > other.time : rank > other.rank; }
   };
 
   static int cost(ActionKind kind) { return kind == ActionKind::FullBackward ? 2 : isCompute(kind) ? 1 : 0; }
@@ -186,8 +184,7 @@ Schedule emptySchedule(const Pipeline &pipeline) {
   return schedule;
 }
 
-Result<Schedule> mergeStages(const Pipeline &pipeline,
-                             const std::vector<std::vector<std::vector<Action>>> &sequences) {
+Result<Schedule> mergeStages(const Pipeline &pipeline, const std::vector<std::vector<std::vector<Action>>> &sequences) {
   Schedule schedule = emptySchedule(pipeline);
   OrderRun::Queues queues(schedule.ranks());
   for (int direction = 0; direction < pipeline.directions(); ++direction)
@@ -241,16 +238,16 @@ Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
     rows[target].push_back(receive);
   };
   OrderRun run(pipeline, graph, shape, std::move(queues));
-  Status status = run.run([&](int rank, const Action &action) { rows[rank].push_back(action); },
-                          [&](int, const Action &action) {
-                            if (action.kind == ActionKind::Forward)
-                              for (int consumer : graph.consumers[action.stage])
-                                exchange(action, ActionKind::SendF, consumer);
-                            else if (action.kind == ActionKind::FullBackward ||
-                                     action.kind == ActionKind::BackwardInput)
-                              for (int producer : graph.gradientProducers[action.stage])
-                                exchange(action, ActionKind::SendB, producer);
-                          });
+  Status status =
+      run.run([&](int rank, const Action &action) { rows[rank].push_back(action); },
+              [&](int, const Action &action) {
+                if (action.kind == ActionKind::Forward)
+                  for (int consumer : graph.consumers[action.stage])
+                    exchange(action, ActionKind::SendF, consumer);
+                else if (action.kind == ActionKind::FullBackward || action.kind == ActionKind::BackwardInput)
+                  for (int producer : graph.gradientProducers[action.stage])
+                    exchange(action, ActionKind::SendB, producer);
+              });
   if (!status)
     return status;
   schedule.rows = std::move(rows);

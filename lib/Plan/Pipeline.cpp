@@ -55,8 +55,8 @@ Status Pipeline::check() const {
                    std::to_string(edge.to) + " of " + std::to_string(numStages()) +
                    "; number the stages so that every edge goes to a later one"};
     if (edge.carriesGradient && (!stages[edge.from].backward || !stages[edge.to].backward))
-      return Error{named("edge", edge.id) + " carries a gradient from stage " + std::to_string(edge.to) +
-                   " to stage " + std::to_string(edge.from) +
+      return Error{named("edge", edge.id) + " carries a gradient from stage " + std::to_string(edge.to) + " to stage " +
+                   std::to_string(edge.from) +
                    ", one of which has no backward; drop the gradient or give both a backward"};
   }
   for (const TiedGroup &group : tied) {
@@ -64,8 +64,8 @@ Status Pipeline::check() const {
     members.push_back(group.home);
     for (int stage : members)
       if (stage < 0 || stage >= numStages())
-        return Error{"a tied parameter lives in stage " + std::to_string(stage) + " of " +
-                     std::to_string(numStages()) + "; name existing stages"};
+        return Error{"a tied parameter lives in stage " + std::to_string(stage) + " of " + std::to_string(numStages()) +
+                     "; name existing stages"};
   }
   if (lossStage >= numStages())
     return Error{"the loss is in stage " + std::to_string(lossStage) + " of " + std::to_string(numStages())};

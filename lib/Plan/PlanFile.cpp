@@ -275,8 +275,8 @@ PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
                  [&](const std::string &axis, const YAML::Node &key, const YAML::Node &size) {
                    if (std::find(axisNames.begin(), axisNames.end(), axis) == axisNames.end())
                      fail(key, "unknown axis '" + axis + "' in " + what + suggest(axis, axisNames));
-                   mesh.axes.emplace_back(
-                       axis, static_cast<int>(integerOf(size, "the size of axis " + axis, 1, maxRanks)));
+                   mesh.axes.emplace_back(axis,
+                                          static_cast<int>(integerOf(size, "the size of axis " + axis, 1, maxRanks)));
                  });
   });
   if (mesh.ranks.empty())
@@ -302,37 +302,35 @@ PlanComponent readComponent(const std::string &name, const YAML::Node &key, cons
   component.name = name;
   component.location = locate(key.Mark());
   std::string what = "component '" + name + "'";
-  readKeys(node, what, {"modules", "mesh", "layout", "frozen"},
-           [&](const std::string &entry, const YAML::Node &value) {
-             if (entry == "mesh") {
-               component.mesh = readMesh(name, value);
-             } else if (entry == "frozen") {
-               component.frozen = boolOf(value, "frozen of " + what);
-             } else if (entry == "layout") {
-               readKeys(value, "the layout of " + what, {"sequence_parallel"},
-                        [&](const std::string &, const YAML::Node &flag) {
-                          component.sequenceParallel = boolOf(flag, "sequence_parallel of " + what);
-                        });
-             } else {
-               auto add = [&](const YAML::Node &item) {
-                 component.modules.push_back({textOf(item, "a module pattern of " + what), locate(item.Mark())});
-               };
-               if (value.IsSequence())
-                 for (const YAML::Node &item : value)
-                   add(item);
-               else
-                 add(value);
-             }
-           });
+  readKeys(node, what, {"modules", "mesh", "layout", "frozen"}, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "mesh") {
+      component.mesh = readMesh(name, value);
+    } else if (entry == "frozen") {
+      component.frozen = boolOf(value, "frozen of " + what);
+    } else if (entry == "layout") {
+      readKeys(value, "the layout of " + what, {"sequence_parallel"}, [&](const std::string &, const YAML::Node &flag) {
+        component.sequenceParallel = boolOf(flag, "sequence_parallel of " + what);
+      });
+    } else {
+      auto add = [&](const YAML::Node &item) {
+        component.modules.push_back({textOf(item, "a module pattern of " + what), locate(item.Mark())});
+      };
+      if (value.IsSequence())
+        for (const YAML::Node &item : value)
+          add(item);
+      else
+        add(value);
+    }
+  });
   if (component.modules.empty())
     fail(key, what + " names no modules; add modules: [\"*\"] or the paths that it holds");
   return component;
 }
 
 PlanSchedule readSchedule(const YAML::Node &node) {
-  static const std::vector<std::string> kinds = {"gpipe",   "1f1b",      "interleaved", "looped_bfs", "zb_h1",
-                                                 "zb_h2",   "zb_v",      "v_half",      "v_min",      "chimera",
-                                                 "dualpipe", "dualpipev", "2bw",        "amdp",       "search"};
+  static const std::vector<std::string> kinds = {"gpipe",    "1f1b",      "interleaved", "looped_bfs", "zb_h1",
+                                                 "zb_h2",    "zb_v",      "v_half",      "v_min",      "chimera",
+                                                 "dualpipe", "dualpipev", "2bw",         "amdp",       "search"};
   PlanSchedule schedule;
   YAML::Node kindNode = node;
   readKeys(node, "schedule", {"kind", "microbatches", "directions", "chunks", "async", "table"},
@@ -377,8 +375,7 @@ PlanLearningRate readLearningRate(const YAML::Node &node) {
 
 PlanOptimizer readOptimizer(const YAML::Node &node) {
   PlanOptimizer optimizer;
-  readKeys(node, "optimizer",
-           {"kind", "lr", "momentum", "betas", "eps", "weight_decay", "clip", "schedule", "zero"},
+  readKeys(node, "optimizer", {"kind", "lr", "momentum", "betas", "eps", "weight_decay", "clip", "schedule", "zero"},
            [&](const std::string &entry, const YAML::Node &value) {
              if (entry == "kind") {
                optimizer.kind = choiceOf(value, "optimizer", {"sgd", "adamw"});

@@ -15,10 +15,29 @@
 
 namespace braid::plan {
 
-static constexpr std::array<std::string_view, numActionKinds> spellings = {
-    "",          "F",         "I",          "W",          "B",       "RECOMPUTE", "SEND_F",
-    "RECV_F",    "SEND_B",    "RECV_B",     "SEND_GRAD",  "RECV_GRAD", "SEND_PARAM", "RECV_PARAM",
-    "UNSHARD",   "RESHARD",   "REDUCE_GRAD", "NORM",      "STEP",    "LOSS",  "WAIT_SEND_F", "WAIT_SEND_B", "WAIT_REDUCE_GRAD"};
+static constexpr std::array<std::string_view, numActionKinds> spellings = {"",
+                                                                           "F",
+                                                                           "I",
+                                                                           "W",
+                                                                           "B",
+                                                                           "RECOMPUTE",
+                                                                           "SEND_F",
+                                                                           "RECV_F",
+                                                                           "SEND_B",
+                                                                           "RECV_B",
+                                                                           "SEND_GRAD",
+                                                                           "RECV_GRAD",
+                                                                           "SEND_PARAM",
+                                                                           "RECV_PARAM",
+                                                                           "UNSHARD",
+                                                                           "RESHARD",
+                                                                           "REDUCE_GRAD",
+                                                                           "NORM",
+                                                                           "STEP",
+                                                                           "LOSS",
+                                                                           "WAIT_SEND_F",
+                                                                           "WAIT_SEND_B",
+                                                                           "WAIT_REDUCE_GRAD"};
 
 std::string_view spelling(ActionKind kind) { return spellings[static_cast<size_t>(kind)]; }
 

@@ -24,9 +24,9 @@ constexpr double unknown = std::numeric_limits<double>::infinity();
 
 /// What a rank prefers when it has a choice.
 struct Setting {
-  int inFlight;      // forwards that may run before their input gradients, per stage of the rank
-  double patience;   // share of a weight gradient's duration that must be free before one is started in a wait
-  int owed;          // weight gradients that may wait before they come first
+  int inFlight;    // forwards that may run before their input gradients, per stage of the rank
+  double patience; // share of a weight gradient's duration that must be free before one is started in a wait
+  int owed;        // weight gradients that may wait before they come first
 };
 
 /// Builds a schedule in time order. A free rank takes: an input gradient or a forward, whichever its in-flight target
@@ -228,10 +228,11 @@ private:
 class Clock {
 public:
   explicit Clock(const SearchOptions &options) : options(options), begin(std::chrono::steady_clock::now()) {}
-  bool over(int64_t evaluated) const {
+  /// Whether this share of the time, or of the evaluations, is used up.
+  bool over(int64_t evaluated, double share = 1) const {
     if (options.maxEvaluations >= 0)
-      return evaluated >= options.maxEvaluations;
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= options.seconds;
+      return evaluated >= share * options.maxEvaluations;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= share * options.seconds;
   }
 
 private:
@@ -266,20 +267,23 @@ double lowerBound(const Pipeline &pipeline, const CostModel &costs, const Search
                ? 0.0
                : costs.latency + costs.timePerByte * (forward ? costs.forwardBytes : costs.backwardBytes);
   };
-  // head: earliest start of a stage. tail: from the end of its input gradient to the end of the last stage that this one leads to.
+  // head: earliest start of a stage. tail: from the end of its input gradient to the end of the last stage that this
+  // one leads to.
   std::vector<double> head(count, 0.0), turn = turnarounds(pipeline, graph, costs), tail(count, 0.0);
   for (int stage = 0; stage < count; ++stage) {
     for (int producer : graph.producers[stage])
-      head[stage] = std::max(head[stage], head[producer] + costs.stage(producer).forward + across(producer, stage, true));
+      head[stage] =
+          std::max(head[stage], head[producer] + costs.stage(producer).forward + across(producer, stage, true));
     for (int producer : graph.gradientProducers[stage])
-      tail[stage] = std::max(tail[stage], across(stage, producer, false) + costs.stage(producer).input +
-                                              std::max(tail[producer], pipeline.stages[producer].trains
-                                                                           ? costs.stage(producer).weight
-                                                                           : 0.0));
+      tail[stage] =
+          std::max(tail[stage],
+                   across(stage, producer, false) + costs.stage(producer).input +
+                       std::max(tail[producer], pipeline.stages[producer].trains ? costs.stage(producer).weight : 0.0));
   }
   double bound = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    double work = 0, early = unknown, late = unknown, beforeLast = 0, turnLeast = unknown, forwards = 0, smallest = unknown;
+    double work = 0, early = unknown, late = unknown, beforeLast = 0, turnLeast = unknown, forwards = 0,
+           smallest = unknown;
     for (int stage = 0; stage < count; ++stage) {
       if (pipeline.rankOf(stage) != rank)
         continue;
@@ -316,6 +320,61 @@ static Schedule withoutUpdate(Schedule schedule) {
   for (std::vector<Action> &row : schedule.rows)
     std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
   return schedule;
+}
+
+/// Moves single actions within their rows and keeps what is no worse.
+static void improveOrder(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options,
+                         const Clock &clock, std::mt19937_64 &random, SearchResult &result) {
+  auto measure = [&](const Schedule &schedule, double &value) {
+    ++result.evaluated;
+    Result<Timeline> timeline = simulate(pipeline, schedule, costs);
+    if (!timeline)
+      return unknown;
+    if (options.maxMemory >= 0)
+      for (double most : timeline->peakMemory)
+        if (most > options.maxMemory + 1e-9)
+          return unknown;
+    value = options.objective == Objective::Span ? timeline->longestSpan : timeline->makespan;
+    // Starts count a little: what runs earlier makes room.
+    double sum = 0;
+    int64_t count = 0;
+    for (const std::vector<double> &starts : timeline->start)
+      for (double start : starts) {
+        sum += start;
+        ++count;
+      }
+    return value + 1e-3 * sum / std::max<int64_t>(count, 1);
+  };
+  Schedule current = result.schedule;
+  double value = 0, score = measure(current, value);
+  while (!clock.over(result.evaluated) && result.value > std::max(options.stopAt, result.lowerBound) + 1e-9) {
+    std::vector<Action> &row = current.rows[random() % current.rows.size()];
+    if (row.size() < 2)
+      continue;
+    size_t from = random() % row.size(), reach = 1 + random() % 8;
+    size_t to = random() % 2 ? std::min(row.size() - 1, from + reach) : from - std::min(from, reach);
+    if (from == to)
+      continue;
+    auto move = [&](size_t a, size_t b) {
+      if (a < b)
+        std::rotate(row.begin() + a, row.begin() + a + 1, row.begin() + b + 1);
+      else
+        std::rotate(row.begin() + b, row.begin() + a, row.begin() + a + 1);
+    };
+    move(from, to);
+    double next = measure(current, value);
+    if (next > score) {
+      move(to, from);
+      continue;
+    }
+    score = next;
+    if (value < result.value - 1e-12) {
+      result.value = value;
+      result.schedule = current;
+      result.schedule.name = "search";
+      result.origin += result.origin.ends_with("moves") ? "" : ", then moves";
+    }
+  }
 }
 
 Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options) {
@@ -367,6 +426,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   for (int stage = 0; stage < pipeline.numStages(); ++stage)
     if (double forward = costs.stage(stage).forward; forward > 0)
       fill[pipeline.rankOf(stage)] = std::max(fill[pipeline.rankOf(stage)], turn[stage] / forward);
+  constexpr double settingsShare = 0.6; // the rest goes to single actions
   std::vector<Setting> best;
   double bestValue = unknown, currentScore = unknown;
   std::vector<Setting> current;
@@ -388,7 +448,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     for (int extra : {0, 1, 2, 4})
       for (double patience : {0.0, 0.3, 0.6, 1.0})
         for (int owed : {1 << 20, -1, 1}) {
-          if (clock.over(result.evaluated) || good())
+          if (clock.over(result.evaluated, settingsShare) || good())
             continue;
           std::vector<Setting> settings;
           for (int rank = 0; rank < ranks; ++rank)
@@ -398,7 +458,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
         }
   // Then change one or a few ranks' settings at a time and keep what is no worse.
   std::mt19937_64 random(options.seed);
-  while (!best.empty() && !clock.over(result.evaluated) && !good()) {
+  while (!best.empty() && !clock.over(result.evaluated, settingsShare) && !good()) {
     std::vector<Setting> settings = current;
     int changes = 1 + static_cast<int>(random() % 3);
     for (int change = 0; change < changes; ++change) {
@@ -424,6 +484,8 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     result.origin = "list scheduler";
     result.schedule.name = "search";
   }
+  if (result.value != unknown)
+    improveOrder(pipeline, costs, options, clock, random, result);
   if (result.value == unknown)
     return Error{"no schedule of this pipeline fits into a memory of " + std::to_string(options.maxMemory) +
                  " per rank; allow more, or place fewer stages on a rank"};

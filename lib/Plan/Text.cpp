@@ -45,7 +45,6 @@ std::string nearest(std::string_view word, const std::vector<std::string> &candi
       continue;
     int cost = editDistance(small, lowered(candidate));
     int limit = std::max<int>(1, static_cast<int>(std::max(word.size(), candidate.size())) / 3);
-    // Words of two letters have nothing in common after one edit out of two unless a letter stays in place.
     if (cost > limit || (bestCost >= 0 && cost >= bestCost))
       continue;
     best = candidate;

@@ -105,8 +105,8 @@ private:
                       " lives on rank " + std::to_string(pipeline.rankOf(action.stage, action.direction)));
         if (isCompute(action.kind) && action.microbatch < 0)
           return fail(here(action) + " needs a micro-batch");
-        bool perUpdate = action.kind == ActionKind::Step || action.kind == ActionKind::ReduceGrad ||
-                         action.kind == ActionKind::Norm;
+        bool perUpdate =
+            action.kind == ActionKind::Step || action.kind == ActionKind::ReduceGrad || action.kind == ActionKind::Norm;
         if (perUpdate && (action.version < 0 || action.version >= schedule.updates))
           return fail(here(action) + " belongs to update " + std::to_string(action.version) + " of a table with " +
                       std::to_string(schedule.updates));
@@ -262,9 +262,9 @@ private:
     const int now = placeOf(action).version, reads = action.version, update = updateOf(action);
     const int kept = schedule.weightVersions;
     if (reads > now)
-      return fail("wrong weights: " + here(action) + " reads version " + std::to_string(reads) + " of the weights of stage " +
-                  std::to_string(action.stage) + " before the step that makes it; the rank holds version " +
-                  std::to_string(now));
+      return fail("wrong weights: " + here(action) + " reads version " + std::to_string(reads) +
+                  " of the weights of stage " + std::to_string(action.stage) +
+                  " before the step that makes it; the rank holds version " + std::to_string(now));
     if (reads <= now - kept)
       return fail("wrong weights: " + here(action) + " reads version " + std::to_string(reads) +
                   " of the weights of stage " + std::to_string(action.stage) + ", and after its step the rank holds " +
@@ -299,10 +299,11 @@ private:
       return fail(here(action) + " names stage " + std::to_string(action.peer) +
                   " at its other end, which the pipeline does not have");
     // The value goes from `from` to `to`; a gradient the other way.
-    int from = forwardValue == sends ? action.stage : action.peer, to = forwardValue == sends ? action.peer : action.stage;
+    int from = forwardValue == sends ? action.stage : action.peer,
+        to = forwardValue == sends ? action.peer : action.stage;
     int link = from < to ? links.find(from, to) : -1;
-    bool carries = forwardValue || std::binary_search(graph.gradientConsumers[from].begin(),
-                                                      graph.gradientConsumers[from].end(), to);
+    bool carries = forwardValue ||
+                   std::binary_search(graph.gradientConsumers[from].begin(), graph.gradientConsumers[from].end(), to);
     if (link < 0 || !carries)
       return fail("unpaired: " + here(action) + " has nothing to carry: no edge " +
                   (forwardValue ? "goes" : "brings a gradient back") + " from stage " +
@@ -335,8 +336,8 @@ private:
     bool atHome = action.kind == ActionKind::RecvGrad || action.kind == ActionKind::SendParam;
     int home = atHome ? action.stage : action.peer, copy = atHome ? action.peer : action.stage;
     if (!tied(home, copy))
-      return fail("unpaired: " + here(action) + " has nothing to carry: no parameter of stage " +
-                  std::to_string(home) + " has a copy in stage " + std::to_string(copy));
+      return fail("unpaired: " + here(action) + " has nothing to carry: no parameter of stage " + std::to_string(home) +
+                  " has a copy in stage " + std::to_string(copy));
     PlaceState &place = placeOf(action);
     int update = std::min<int>(action.version, schedule.updates - 1);
     if (gradient && !gradientsComplete(action, update) && !atHome)
@@ -426,8 +427,7 @@ private:
     if (Status status = checkGradients(action, action.stage, action.direction); !status)
       return status;
     if (hasNorm && normOfRank <= action.version)
-      return fail("out of order: " + here(action) + " comes before NORM of its update on rank " +
-                  std::to_string(rank));
+      return fail("out of order: " + here(action) + " comes before NORM of its update on rank " + std::to_string(rank));
     ++place.version;
     return {};
   }

@@ -61,8 +61,7 @@ private:
   };
 
   static bool isCollective(const Action &action) {
-    return action.kind == ActionKind::Norm || action.kind == ActionKind::ReduceGrad ||
-           action.kind == ActionKind::Loss;
+    return action.kind == ActionKind::Norm || action.kind == ActionKind::ReduceGrad || action.kind == ActionKind::Loss;
   }
   static Key key(const Action &action) {
     if (action.kind == ActionKind::Norm)
@@ -189,8 +188,8 @@ private:
     Action needed = action;
     needed.stage = stage;
     needed.version = 0;
-    needed.kind = action.kind == ActionKind::Forward || stage == action.stage ? ActionKind::Forward
-                                                                              : ActionKind::FullBackward;
+    needed.kind =
+        action.kind == ActionKind::Forward || stage == action.stage ? ActionKind::Forward : ActionKind::FullBackward;
     return {pipeline.rankOf(stage, action.direction), "run " + needed.str()};
   }
 

@@ -20,8 +20,8 @@ static Result<int> ranksOfChain(const Pipeline &pipeline, int chunks, const char
   int ranks = pipeline.numRanks();
   if (pipeline.directions() != 1 || pipeline.numStages() != ranks * chunks)
     return Error{std::string(name) + " needs " + std::to_string(chunks) +
-                 " stage(s) on each rank, in one direction; the pipeline has " +
-                 std::to_string(pipeline.numStages()) + " stages on " + std::to_string(ranks) + " ranks"};
+                 " stage(s) on each rank, in one direction; the pipeline has " + std::to_string(pipeline.numStages()) +
+                 " stages on " + std::to_string(ranks) + " ranks"};
   return ranks;
 }
 
@@ -155,9 +155,9 @@ static Result<Schedule> vPattern(const Pipeline &pipeline, Sweeps sweeps, const 
     std::vector<std::pair<int, Action>> passes; // by slot
     for (int sweep = 0; sweep < 4; ++sweep)
       for (int microbatch = 0; microbatch < m; ++microbatch)
-        passes.push_back({slots[sweep] + period * microbatch,
-                          compute(sweep < 2 ? ActionKind::Forward : ActionKind::BackwardInput, stages[sweep],
-                                  microbatch)});
+        passes.push_back(
+            {slots[sweep] + period * microbatch,
+             compute(sweep < 2 ? ActionKind::Forward : ActionKind::BackwardInput, stages[sweep], microbatch)});
     std::sort(passes.begin(), passes.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     // Weight gradients take the slots that are left, oldest first.
     std::deque<Action> owed;

@@ -20,12 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     __builtin_trap(); // what is read and written is read again as the same
   int64_t size64 = int64_t(schedule->stages) * schedule->microbatches * schedule->directions;
   if (schedule->directions == 1 && schedule->stages <= 64 && size64 <= 4096 && schedule->microbatches > 0)
-    (void)verify(Pipeline::chain(schedule->stages, schedule->microbatches, [&] {
-                   std::vector<int> placement = schedule->placement[0];
-                   for (int &rank : placement)
-                     rank = rank < 0 ? 0 : rank;
-                   return placement;
-                 }()),
+    (void)verify(Pipeline::chain(schedule->stages, schedule->microbatches,
+                                 [&] {
+                                   std::vector<int> placement = schedule->placement[0];
+                                   for (int &rank : placement)
+                                     rank = rank < 0 ? 0 : rank;
+                                   return placement;
+                                 }()),
                  *schedule);
   return 0;
 }

@@ -96,8 +96,8 @@ TEST(Oracles, EveryRowOfSchedules) {
                      .activation = name.chunk}};
     costs.latency = std::stod(row["c"]);
     costs.overlap = name.overlap;
-    std::string where = row["schedule"] + " p " + row["p"] + " m " + row["m"] + " costs " + row["F"] + "," +
-                        row["Bi"] + "," + row["W"] + " c " + row["c"];
+    std::string where = row["schedule"] + " p " + row["p"] + " m " + row["m"] + " costs " + row["F"] + "," + row["Bi"] +
+                        "," + row["W"] + " c " + row["c"];
     double makespan = std::stod(row["makespan"]);
     std::vector<double> peaks;
     std::istringstream peakText(row["peak_act_by_rank"]);
@@ -196,7 +196,8 @@ TEST(Oracles, ListedOrdersOfZeroBubble2p) {
     }
     schedule.microbatches = std::stoi(row["m"]);
     CostModel &costs = costsOf[key];
-    costs.stages = {{.forward = std::stod(row["F_us"]), .input = std::stod(row["Bi_us"]), .weight = std::stod(row["W_us"])}};
+    costs.stages = {
+        {.forward = std::stod(row["F_us"]), .input = std::stod(row["Bi_us"]), .weight = std::stod(row["W_us"])}};
     costs.latency = std::stod(row["c_us"]);
   }
   int rows = 0;
@@ -215,11 +216,16 @@ TEST(Oracles, ListedOrdersOfZeroBubble2p) {
 }
 
 TEST(Oracles, OrdersOfFourRanksAndEightMicrobatches) {
-  const std::vector<std::pair<const char *, const char *>> files = {
-      {"1f1b_p4_m8", "1f1b"},         {"chimera_p4_m8", "chimera"},       {"dualpipe_p4_m8", "dualpipe"},
-      {"dualpipev_p4_m8", "dualpipev"}, {"interleaved_v2_p4_m8", "interleaved"}, {"v_half_pattern_p4_m8", "v_half"},
-      {"v_min_pattern_p4_m8", "v_min"}, {"zb_h1_p4_m8", "zb_h1"},         {"zb_h2_p4_m8", "zb_h2"},
-      {"zb_v_p4_m8", "zb_v"}};
+  const std::vector<std::pair<const char *, const char *>> files = {{"1f1b_p4_m8", "1f1b"},
+                                                                    {"chimera_p4_m8", "chimera"},
+                                                                    {"dualpipe_p4_m8", "dualpipe"},
+                                                                    {"dualpipev_p4_m8", "dualpipev"},
+                                                                    {"interleaved_v2_p4_m8", "interleaved"},
+                                                                    {"v_half_pattern_p4_m8", "v_half"},
+                                                                    {"v_min_pattern_p4_m8", "v_min"},
+                                                                    {"zb_h1_p4_m8", "zb_h1"},
+                                                                    {"zb_h2_p4_m8", "zb_h2"},
+                                                                    {"zb_v_p4_m8", "zb_v"}};
   for (auto [file, kind] : files) {
     std::string expected = readOracle(std::string("orders/") + file + ".csv");
     // They write direction 0 of two-directional tables too.
@@ -305,8 +311,9 @@ TEST(Oracles, AmdpIsStaleByOneUpdateForDMicrobatchesOfAWindow) {
   for (int d : {4, 8, 12, 16}) {
     for (int window : {1, 2, 4}) {
       const int updates = 3;
-      PlannedSchedule planned = make({.kind = "amdp", .ranks = d, .microbatches = updates * window * d, .updates = updates},
-                                     {.messages = true, .update = true});
+      PlannedSchedule planned =
+          make({.kind = "amdp", .ranks = d, .microbatches = updates * window * d, .updates = updates},
+               {.messages = true, .update = true});
       Result<ScheduleFacts> facts = verify(planned.pipeline, planned.schedule);
       ASSERT_TRUE(facts) << facts.error();
       EXPECT_EQ(facts->staleness, 1);

@@ -22,9 +22,10 @@ static Schedule must(Result<Schedule> schedule) {
 
 TEST(Action, TextIsPyTorchsAndExtendsIt) {
   for (const char *text :
-       {"0F0", "2I1", "2W1", "2B1", "1SEND_F0", "2RECV_F0", "3SEND_B7", "0RECV_B2", "4UNSHARD", "4RESHARD",
-        "1REDUCE_GRAD", "0SEND_F0>2", "2RECV_F0<0", "0F4@1", "0F4'", "0F4'2@3v1", "3SEND_GRAD>0", "0RECV_GRAD<3",
-        "0SEND_PARAM>3", "3RECV_PARAM<0", "0NORM", "0STEPv2", "3LOSS", "0RECOMPUTE5", "2WAIT_SEND_F1"}) {
+       {"0F0",      "2I1",       "2W1",          "2B1",          "1SEND_F0",      "2RECV_F0",      "3SEND_B7",
+        "0RECV_B2", "4UNSHARD",  "4RESHARD",     "1REDUCE_GRAD", "0SEND_F0>2",    "2RECV_F0<0",    "0F4@1",
+        "0F4'",     "0F4'2@3v1", "3SEND_GRAD>0", "0RECV_GRAD<3", "0SEND_PARAM>3", "3RECV_PARAM<0", "0NORM",
+        "0STEPv2",  "3LOSS",     "0RECOMPUTE5",  "2WAIT_SEND_F1"}) {
     Result<Action> action = Action::parse(text);
     ASSERT_TRUE(action) << action.error();
     EXPECT_EQ(action->str(), text);

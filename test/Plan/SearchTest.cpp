@@ -11,6 +11,7 @@
 
 #include "Oracles.h"
 
+#include "braid/Plan/Directions.h"
 #include "braid/Plan/Kinds.h"
 #include "braid/Plan/Search.h"
 #include "braid/Plan/Verifier.h"
@@ -42,8 +43,8 @@ TEST(Search, ReachesZeroBubble2pInItsMemoryAndH1In1F1Bs) {
       double published = std::stod(row[column]);
       SearchOptions options{.objective = Objective::Span,
                             .maxMemory = memory,
-                            .maxEvaluations = 400,
-                            .stopAt = ideal / (1 - published)};
+                            .maxEvaluations = 3000,
+                            .stopAt = ideal / (1 - published - slack / 2)};
       Result<SearchResult> found = searchSchedule(pipeline, costs, options);
       ASSERT_TRUE(found) << found.error();
       std::string where = row["model"] + " p " + row["p"] + " m " + row["m"] + " " + column;
@@ -73,9 +74,8 @@ TEST(Search, IsNoWorseThanTheReorderedVSchedules) {
                      .activation = 0.5}};
     costs.latency = std::stod(row["c"]);
     Pipeline pipeline = foldedPipeline(std::stoi(row["p"]), std::stoi(row["m"]));
-    SearchOptions options{.maxMemory = std::stod(row["peak_act"]),
-                          .maxEvaluations = 1500,
-                          .stopAt = std::stod(row["makespan"])};
+    SearchOptions options{
+        .maxMemory = std::stod(row["peak_act"]), .maxEvaluations = 20000, .stopAt = std::stod(row["makespan"])};
     Result<SearchResult> found = searchSchedule(pipeline, costs, options);
     ASSERT_TRUE(found) << found.error();
     EXPECT_TRUE(verify(pipeline, found->schedule));
@@ -128,8 +128,9 @@ static double bruteForce(const Pipeline &pipeline, const CostModel &costs, doubl
       orders.push_back(order);
       return;
     }
-    for (auto [kind, count, allowed] :
-         {std::tuple{ActionKind::Forward, f, f < m}, {ActionKind::BackwardInput, i, i < f}, {ActionKind::BackwardWeight, w, w < i}})
+    for (auto [kind, count, allowed] : {std::tuple{ActionKind::Forward, f, f < m},
+                                        {ActionKind::BackwardInput, i, i < f},
+                                        {ActionKind::BackwardWeight, w, w < i}})
       if (allowed) {
         order.push_back(compute(kind, 0, count));
         extend(f + (kind == ActionKind::Forward), i + (kind == ActionKind::BackwardInput),
@@ -163,8 +164,11 @@ TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
   for (int stages : {1, 2})
     for (int m : {1, 2, 3})
       for (double memory : {1.0, 2.0, 3.0})
-        for (auto [f, i, w, c] : {std::tuple{1.0, 1.0, 1.0, 0.0}, {2.0, 1.0, 1.0, 0.5}, {1.0, 2.0, 1.0, 0.0},
-                                  {1.0, 1.0, 3.0, 0.25}, {3.0, 2.0, 1.0, 0.0}}) {
+        for (auto [f, i, w, c] : {std::tuple{1.0, 1.0, 1.0, 0.0},
+                                  {2.0, 1.0, 1.0, 0.5},
+                                  {1.0, 2.0, 1.0, 0.0},
+                                  {1.0, 1.0, 3.0, 0.25},
+                                  {3.0, 2.0, 1.0, 0.0}}) {
           Pipeline pipeline = Pipeline::chain(stages, m);
           CostModel costs;
           costs.stages = {{.forward = f, .input = i, .weight = w}};
@@ -184,7 +188,36 @@ TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
 }
 
 TEST(Search, RefusesMemoryThatHoldsNothing) {
-  Result<SearchResult> found = searchSchedule(Pipeline::chain(2, 2), {.stages = {{}}}, {.maxMemory = 0.5, .maxEvaluations = 10});
+  CostModel costs;
+  costs.stages = {{}};
+  Result<SearchResult> found = searchSchedule(Pipeline::chain(2, 2), costs, {.maxMemory = 0.5, .maxEvaluations = 10});
   ASSERT_FALSE(found);
   EXPECT_NE(found.error().find("memory of 0.5"), std::string::npos) << found.error();
+}
+
+TEST(Search, AnyNumberOfDirections) {
+  for (int d : {4, 6, 8})
+    for (int directions = 1; directions <= d / 2; ++directions) {
+      CostModel costs;
+      costs.stages = {{}};
+      // Three windows of two blocks; a multiple of the directions.
+      int microbatches = 3 * 2 * d * directions;
+      Result<DirectionsResult> found = searchDirections(d, directions, microbatches, 3, costs, {.maxEvaluations = 300});
+      ASSERT_TRUE(found) << "d " << d << " directions " << directions << ": " << found.error();
+      Schedule whole = found->schedule;
+      ASSERT_TRUE(addMessages(found->pipeline, whole));
+      Result<ScheduleFacts> facts = verify(found->pipeline, whole, {.maxActivations = d});
+      ASSERT_TRUE(facts) << facts.error();
+      EXPECT_LE(facts->staleness, 1);
+      EXPECT_GE(found->blockTime, found->lowerBound - 1e-6);
+      std::printf("d %d, %d directions, %d stages per rank: block %.3f, bound %.0f, bubble %.2f %%\n", d, directions,
+                  directions, found->blockTime, found->lowerBound, 100 * (1 - found->lowerBound / found->blockTime));
+    }
+}
+
+TEST(Search, DirectionsArePlacedAsChimeraAndAmdp) {
+  for (int d : {4, 8, 12}) {
+    EXPECT_EQ(directionsPipeline(d, 2, d).placement, mirroredPipeline(d, d).placement);
+    EXPECT_EQ(directionsPipeline(d, d / 2, d).placement, amdpPipeline(d, d).placement);
+  }
 }

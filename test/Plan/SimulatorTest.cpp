@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "braid/Plan/Simulator.h"
 #include "braid/Plan/Draw.h"
 #include "braid/Plan/Kinds.h"
-#include "braid/Plan/Simulator.h"
 #include "braid/Plan/Verifier.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@
 
 using namespace braid::plan;
 
-static PlannedSchedule make(const ScheduleRequest &request, const GenerateOptions &options = {.messages = false,
-                                                                                              .update = false}) {
+static PlannedSchedule make(const ScheduleRequest &request,
+                            const GenerateOptions &options = {.messages = false, .update = false}) {
   Result<PlannedSchedule> made = makeSchedule(request, options);
   EXPECT_TRUE(made) << (made ? "" : made.error());
   return made ? *made : PlannedSchedule{};
@@ -47,8 +47,8 @@ TEST(Simulator, ClosedForms) {
           return time(make(request), costs).makespan;
         };
         EXPECT_NEAR(makespan("gpipe"), (m + p - 1) * (f + b) + 2 * c * (p - 1), 1e-9);
-        EXPECT_NEAR(makespan("1f1b"),
-                    (m + p - 1) * (f + b) + 2 * c * ((p - 1) + (m - 1) - std::ceil((m - 1.0) / p)), 1e-9);
+        EXPECT_NEAR(makespan("1f1b"), (m + p - 1) * (f + b) + 2 * c * ((p - 1) + (m - 1) - std::ceil((m - 1.0) / p)),
+                    1e-9);
         if (m >= 2 * p && w <= std::min(f, i) && 2 * c <= w) {
           EXPECT_NEAR(makespan("zb_h1"), m * (f + b) + (p - 1) * (f + i - w + 4 * c), 1e-9);
         }
@@ -142,7 +142,9 @@ TEST(Simulator, MemoryByCause) {
 TEST(Simulator, StopsAtADeadlock) {
   Pipeline pipeline = Pipeline::chain(2, 2);
   Result<Schedule> schedule = Schedule::parseCsv("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
-  Result<Timeline> timeline = simulate(pipeline, *schedule, {.stages = {{}}});
+  CostModel costs;
+  costs.stages = {{}};
+  Result<Timeline> timeline = simulate(pipeline, *schedule, costs);
   ASSERT_FALSE(timeline);
   EXPECT_NE(timeline.error().find("waits for ever"), std::string::npos);
 }
@@ -181,7 +183,7 @@ TEST(Draw, TextTimeline) {
   costs.stages = {{}};
   EXPECT_EQ(drawText(planned.pipeline, planned.schedule, time(planned, costs)),
             "rank 0  |F0 F1 .  .  B0 -- .  B1 --\n"
-            "rank 1  |.  F0 B0 -- F1 B1 --\n"
+            "rank 1  |.  F0 B0 -- F1 B1 -- .  .\n"
             "one column = 1; makespan 9, bubble 33.33 %\n");
 }
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Generators.h"
 #include "braid/Plan/Verifier.h"
+#include "braid/Plan/Generators.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,8 @@ static std::string refusal(const Case &test) {
   Pipeline pipeline = Pipeline::chain(test.stages, test.microbatches, test.placement);
   pipeline.tied = test.tied;
   Schedule schedule = must(Schedule::parseCsv(test.table));
-  Result<ScheduleFacts> facts = verify(pipeline, schedule, {.buffers = test.buffers, .maxActivations = test.maxActivations});
+  Result<ScheduleFacts> facts =
+      verify(pipeline, schedule, {.buffers = test.buffers, .maxActivations = test.maxActivations});
   return facts ? std::string("accepted") : facts.error();
 }
 
@@ -42,13 +43,17 @@ TEST(Verifier, AcceptsTheTablesThatTheOthersBreak) {
   EXPECT_EQ(refusal({"compute only", 2, 2, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", {}}), "accepted");
   EXPECT_EQ(refusal({"messages", 2, 1, "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", {}}), "accepted");
   EXPECT_EQ(refusal({"split", 1, 2, "0F0,0I0,0F1,0I1,0W0,0W1,0NORM,0STEP,0LOSS\n", {}}), "accepted");
-  EXPECT_EQ(refusal({"three stages, two ranks", 3, 1, "0F0,2F0,2B0,0B0\n1F0,1B0\n", {}, 0, -1, {}, {0, 1, 0}}), "accepted");
+  EXPECT_EQ(refusal({"three stages, two ranks", 3, 1, "0F0,2F0,2B0,0B0\n1F0,1B0\n", {}, 0, -1, {}, {0, 1, 0}}),
+            "accepted");
 }
 
 TEST(Verifier, RefusesBrokenTables) {
   const std::vector<Case> cases = {
       {"a forward is missing", 2, 2, "0F0,0F1,0B0,0B1\n1F0,1B0,1B1\n", {"out of order", "1B1", "1F1"}},
-      {"a micro-batch is missing", 2, 3, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",
+      {"a micro-batch is missing",
+       2,
+       3,
+       "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",
        {"incomplete", "runs 2 micro-batches", "has 3", "micro-batch 2"}},
       {"a backward is missing", 2, 2, "0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n", {"incomplete", "0B1 is missing from rank 0"}},
       {"a weight gradient is missing", 1, 2, "0F0,0I0,0F1,0I1,0W0\n", {"incomplete", "0W1 is missing from rank 0"}},
@@ -59,54 +64,94 @@ TEST(Verifier, RefusesBrokenTables) {
       {"wrong rank", 2, 1, "0F0,0B0\n0F0,1F0,1B0\n", {"0F0 (rank 1, action 0)", "wrong rank", "lives on rank 0"}},
       {"unknown stage", 2, 1, "0F0,0B0\n1F0,1B0,7F0\n", {"7F0", "2 stages"}},
       {"unknown direction", 1, 1, "0F0@1,0B0@1\n", {"0F0@1", "1 direction(s)"}},
-      {"a missing receive", 2, 1, "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0\n",
+      {"a missing receive",
+       2,
+       1,
+       "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0\n",
        {"out of order", "1F0", "runs before 1RECV_F0"}},
-      {"a missing send", 2, 1, "0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
+      {"a missing send",
+       2,
+       1,
+       "0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
        {"unpaired", "0SEND_F0 is missing from rank 0", "1RECV_F0"}},
-      {"a gradient is never sent", 2, 1, "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n",
+      {"a gradient is never sent",
+       2,
+       1,
+       "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n",
        {"unpaired", "1SEND_B0 is missing from rank 1"}},
-      {"a send twice", 2, 1, "0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
+      {"a send twice",
+       2,
+       1,
+       "0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
        {"unpaired", "0SEND_F0 (rank 0, action 2) is sent twice"}},
-      {"a receive twice", 2, 1, "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1RECV_F0,1F0,1B0,1SEND_B0\n",
+      {"a receive twice",
+       2,
+       1,
+       "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1RECV_F0,1F0,1B0,1SEND_B0\n",
        {"unpaired", "1RECV_F0", "is received twice"}},
-      {"a send too early", 2, 1, "0SEND_F0,0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
+      {"a send too early",
+       2,
+       1,
+       "0SEND_F0,0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
        {"out of order", "0SEND_F0", "sends before 0F0 has computed"}},
-      {"a gradient used before it comes", 2, 1, "0F0,0SEND_F0,0B0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
+      {"a gradient used before it comes",
+       2,
+       1,
+       "0F0,0SEND_F0,0B0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
        {"out of order", "0B0", "runs before 0RECV_B0"}},
-      {"a message between strangers", 3, 1,
+      {"a message between strangers",
+       3,
+       1,
        "0F0,0SEND_F0,0SEND_F0>2,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n"
        "2RECV_F0,2F0,2B0,2SEND_B0\n",
        {"unpaired", "0SEND_F0>2", "no edge goes from stage 0 to stage 2"}},
-      {"a message within a rank", 3, 1, "0F0,0SEND_F0,1F0,1SEND_F0,1RECV_B0,1B0,0B0\n2RECV_F0,2F0,2B0,2SEND_B0\n",
+      {"a message within a rank",
+       3,
+       1,
+       "0F0,0SEND_F0,1F0,1SEND_F0,1RECV_B0,1B0,0B0\n2RECV_F0,2F0,2B0,2SEND_B0\n",
        {"0SEND_F0", "is not needed", "both of its stages live on rank 0"},
        0,
        -1,
        {},
        {0, 0, 1}},
-      {"a swapped pair", 2, 2,
+      {"a swapped pair",
+       2,
+       2,
        "0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
        "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
        {"deadlock", "these 2 ranks wait for each other in a cycle", "rank 0 waits at 0SEND_F1", ">>0SEND_F1<<",
         ">>1RECV_F0<<"}},
-      {"a swapped pair with buffers", 2, 2,
+      {"a swapped pair with buffers",
+       2,
+       2,
        "0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
        "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
        {"messages are out of order", "0SEND_F1", "1RECV_F0"},
        4},
-      {"both send first", 2, 2,
+      {"both send first",
+       2,
+       2,
        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
        {"deadlock", "rank 0 waits at 0SEND_F1 to reach 1RECV_F1 on rank 1",
         "rank 1 waits at 1SEND_B0 to reach 0RECV_B0 on rank 0"}},
-      {"a cycle of three ranks", 3, 2,
+      {"a cycle of three ranks",
+       3,
+       2,
        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
        "1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0,1RECV_F1,1F1,1SEND_F1,1RECV_B1,1B1,1SEND_B1\n"
        "2RECV_F0,2F0,2RECV_F1,2B0,2SEND_B0,2F1,2B1,2SEND_B1\n",
        {"deadlock", "rank 1 waits at 1RECV_B0 to reach 2SEND_B0 on rank 2",
         "rank 2 waits at 2RECV_F1 to reach 1SEND_F1 on rank 1"}},
-      {"a wait across ranks", 2, 2, "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n",
+      {"a wait across ranks",
+       2,
+       2,
+       "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n",
        {"deadlock", "rank 0 waits at 0B0 to run 1B0 on rank 1", "rank 1 waits at 1F1 to run 0F1 on rank 0"}},
-      {"too many activations", 1, 3, "0F0,0F1,0F2,0B0,0B1,0B2\n",
+      {"too many activations",
+       1,
+       3,
+       "0F0,0F1,0F2,0B0,0B1,0B2\n",
        {"out of memory", "0F2", "3 activations in flight", "may hold 2"},
        0,
        2},
@@ -115,30 +160,45 @@ TEST(Verifier, RefusesBrokenTables) {
       {"two steps", 1, 1, "0F0,0B0,0STEP,0STEP\n", {"wrong weights", "already|at version 1"}},
       {"no step on one rank", 2, 1, "0F0,0B0,0STEP\n1F0,1B0\n", {"incomplete", "STEP of update 0 of stage 1"}},
       {"weights that do not exist yet", 1, 1, "0F0v1,0B0v1\n", {"wrong weights", "reads version 1", "before the step"}},
-      {"a norm that one rank lacks a gradient for", 2, 1,
+      {"a norm that one rank lacks a gradient for",
+       2,
+       1,
        "0F0,0SEND_F0,0RECV_B0,0NORM,0B0,0STEP\n1RECV_F0,1F0,1B0,1SEND_B0,1NORM,1STEP\n",
        {"lost gradient", "0NORM", "uses 0 of 1 gradients of stage 0"}},
-      {"a tied gradient that is not sent", 2, 1,
+      {"a tied gradient that is not sent",
+       2,
+       1,
        "0F0,0SEND_F0,0RECV_B0,0B0,0NORM,0STEP\n1RECV_F0,1F0,1B0,1SEND_B0,1NORM,1STEP\n",
        {"lost gradient", "0NORM", "tied parameter of stage 0"},
        0,
        -1,
        {{0, {1}}}},
-      {"a tied value that is not sent back", 2, 1,
+      {"a tied value that is not sent back",
+       2,
+       1,
        "0F0,0SEND_F0,0RECV_B0,0B0,0RECV_GRAD<1,0STEP\n1RECV_F0,1F0,1B0,1SEND_B0,1SEND_GRAD>0,1STEP\n",
        {"unpaired", "SEND_PARAM", "is missing from rank 0"},
        0,
        -1,
        {{0, {1}}}},
-      {"a tied value sent before the step", 2, 1,
+      {"a tied value sent before the step",
+       2,
+       1,
        "0F0,0SEND_F0,0RECV_B0,0B0,0RECV_GRAD<1,0SEND_PARAM>1,0STEP\n"
        "1RECV_F0,1F0,1B0,1SEND_B0,1SEND_GRAD>0,1RECV_PARAM<0,1STEP\n",
        {"wrong weights", "0SEND_PARAM>1", "before STEP"},
        0,
        -1,
        {{0, {1}}}},
-      {"a gradient reduced twice", 1, 1, "0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD,0STEP\n", {"double gradient", "second time"}},
-      {"a gradient reduced too early", 1, 2, "0F0,0B0,0REDUCE_GRAD,0F1,0B1,0STEP\n",
+      {"a gradient reduced twice",
+       1,
+       1,
+       "0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD,0STEP\n",
+       {"double gradient", "second time"}},
+      {"a gradient reduced too early",
+       1,
+       2,
+       "0F0,0B0,0REDUCE_GRAD,0F1,0B1,0STEP\n",
        {"lost gradient", "0REDUCE_GRAD", "reduces 1 of 2"}},
       {"the loss too early", 1, 2, "0F0,0B0,0LOSS,0F1,0B1\n", {"0LOSS", "before the last forward"}},
   };
@@ -155,7 +215,9 @@ TEST(Verifier, RefusesBrokenTables) {
 }
 
 TEST(Verifier, BuffersTurnSomeDeadlocksIntoRuns) {
-  Case both = {"both send first", 2, 2,
+  Case both = {"both send first",
+               2,
+               2,
                "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
                "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
                {}};

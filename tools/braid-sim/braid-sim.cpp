@@ -269,9 +269,9 @@ static int runSearch(const Input &input, const SearchOptions &options, const std
     Result<Schedule> schedule = amdpSplit(planned->pipeline, input.request.updates, found->pauses);
     if (!schedule)
       return fail(schedule.error());
-    std::fprintf(stderr, "block time %.6g, of amdp %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n",
-                 found->blockTime, found->amdp, found->lowerBound,
-                 100 * (found->blockTime / found->lowerBound - 1), static_cast<long long>(found->evaluated));
+    std::fprintf(stderr, "block time %.6g, of amdp %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n", found->blockTime,
+                 found->amdp, found->lowerBound, 100 * (found->blockTime / found->lowerBound - 1),
+                 static_cast<long long>(found->evaluated));
     write(output, schedule->csv());
     return 0;
   }
@@ -279,8 +279,8 @@ static int runSearch(const Input &input, const SearchOptions &options, const std
   if (!found)
     return fail(found.error());
   std::fprintf(stderr, "%s %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried\n",
-               options.objective == Objective::Span ? "longest span" : "makespan", found->value,
-               found->origin.c_str(), found->lowerBound, 100 * (found->value / found->lowerBound - 1),
+               options.objective == Objective::Span ? "longest span" : "makespan", found->value, found->origin.c_str(),
+               found->lowerBound, 100 * (found->value / found->lowerBound - 1),
                static_cast<long long>(found->evaluated));
   write(output, found->schedule.csv());
   return 0;
@@ -289,8 +289,9 @@ static int runSearch(const Input &input, const SearchOptions &options, const std
 int main(int argc, char **argv) {
   CLI::App app{"Simulates, verifies, draws and converts pipeline schedules. docs/Schedules.md explains them."};
   app.require_subcommand(1);
-  app.footer("Examples:\n  braid-sim draw --kind zb_h1 -p 4 -m 8\n  braid-sim draw --kind amdp -p 8 -m 24 --format html "
-             "-o amdp.html\n  braid-sim verify --table mine.csv\n  braid-sim search -p 8 -m 32 --max-memory 8");
+  app.footer(
+      "Examples:\n  braid-sim draw --kind zb_h1 -p 4 -m 8\n  braid-sim draw --kind amdp -p 8 -m 24 --format html "
+      "-o amdp.html\n  braid-sim verify --table mine.csv\n  braid-sim search -p 8 -m 32 --max-memory 8");
   Input input;
   VerifyOptions verifyOptions;
   SearchOptions searchOptions;

@@ -27,9 +27,9 @@ struct GenerateOptions {
 /// All forwards, then all backwards. (Huang et al., GPipe, 2019)
 Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options = {});
 
-/// Per stage depth-1 forwards, then a forward and a backward in turn, then the backwards that are left; depth counts the
-/// stages from this one to the end of the longest path. Ranks with several stages run backwards first and among these
-/// the later stage. (Narayanan et al., PipeDream-Flush, 2021)
+/// Per stage depth-1 forwards, then a forward and a backward in turn, then the backwards that are left; depth counts
+/// the stages from this one to the end of the longest path. Ranks with several stages run backwards first and among
+/// these the later stage. (Narayanan et al., PipeDream-Flush, 2021)
 Result<Schedule> oneFOneB(const Pipeline &pipeline, const GenerateOptions &options = {});
 
 // The generators below say what they need of the pipeline: chains with a certain placement, which the functions of

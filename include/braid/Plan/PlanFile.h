@@ -118,7 +118,7 @@ struct PlanFile {
   std::vector<PlanInput> inputs;
   std::vector<PlanComponent> components; // in order: the first match wins
   std::optional<PlanSchedule> schedule;
-  std::string balance = "none"; // none, entrain
+  std::string balance = "none";                  // none, entrain
   std::string computePrecision, masterPrecision; // fp64, fp32, bf16, fp16; empty: the model's own
   std::vector<PlanRecompute> recompute;
   std::optional<PlanOptimizer> optimizer;

@@ -60,9 +60,9 @@ enum class ActionKind : uint8_t {
   ReduceGrad, // over the data-parallel lanes and the directions of a stage
   Norm,       // of all gradients, over all ranks
   Step,
-  Loss,       // from the rank of the stage to rank 0; both rows hold it
-  WaitSendF,  // PyTorch's: the buffer of a send is free again. We read, keep and check them, and generate none:
-  WaitSendB,  // our sends are complete when they return
+  Loss,      // from the rank of the stage to rank 0; both rows hold it
+  WaitSendF, // PyTorch's: the buffer of a send is free again. We read, keep and check them, and generate none:
+  WaitSendB, // our sends are complete when they return
   WaitReduceGrad,
 };
 constexpr int numActionKinds = static_cast<int>(ActionKind::WaitReduceGrad) + 1;
@@ -79,9 +79,7 @@ inline bool isReceive(ActionKind kind) {
          kind == ActionKind::RecvParam;
 }
 inline bool isMessage(ActionKind kind) { return isSend(kind) || isReceive(kind); }
-inline bool isCompute(ActionKind kind) {
-  return kind >= ActionKind::Forward && kind <= ActionKind::Recompute;
-}
+inline bool isCompute(ActionKind kind) { return kind >= ActionKind::Forward && kind <= ActionKind::Recompute; }
 /// The other end's kind of a send or receive.
 ActionKind counterpart(ActionKind kind);
 

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Two searches. searchSchedule() builds whole schedules of one direction by a timed list scheduler and improves the
-// scheduler's settings; searchAmdpBlock() splits AMDP's backwards and places the weight gradients. Both report a lower bound, so that the distance to what is possible is known.
+// scheduler's settings; searchAmdpBlock() splits AMDP's backwards and places the weight gradients. Both report a lower
+// bound, so that the distance to what is possible is known.
 //
 //===----------------------------------------------------------------------===//
 

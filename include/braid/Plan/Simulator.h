@@ -39,17 +39,17 @@ enum class Overlap {
 };
 
 struct CostModel {
-  std::vector<StageCost> stages; // one for each stage, or one for all
+  std::vector<StageCost> stages = {}; // one for each stage, or one for all
   double latency = 0;
   double timePerByte = 0;
   double forwardBytes = 0, backwardBytes = 0; // of a message
-  bool serialLinks = false;    // messages of one rank to another wait for each other
-  bool blockingSends = false;  // needs a table with messages; both ends are busy from the later one's arrival on
+  bool serialLinks = false;                   // messages of one rank to another wait for each other
+  bool blockingSends = false; // needs a table with messages; both ends are busy from the later one's arrival on
   Overlap overlap = Overlap::Atomic;
   double blockFactor = 1;
   double norm = 0, reduce = 0; // durations of the collectives
   /// If set, the duration of a compute action instead of its stage's: micro-batches may differ.
-  std::function<double(const Action &)> duration;
+  std::function<double(const Action &)> duration = {};
 
   const StageCost &stage(int index) const { return stages[stages.size() == 1 ? 0 : index]; }
 };
@@ -57,9 +57,9 @@ struct CostModel {
 struct Timeline {
   std::vector<std::vector<double>> start, end; // [rank][index in the row]
   double makespan = 0;
-  double longestSpan = 0;            // of one rank from its first computation to the end of its last
-  std::vector<double> busy;          // computing time of each rank
-  std::vector<double> peakMemory;    // of each rank: activations and state
+  double longestSpan = 0;             // of one rank from its first computation to the end of its last
+  std::vector<double> busy;           // computing time of each rank
+  std::vector<double> peakMemory;     // of each rank: activations and state
   std::vector<double> peakActivation; // of each rank: activations alone, held from forward to the end of the backward
 
   /// Share of the time in which the busiest rank does not compute.
