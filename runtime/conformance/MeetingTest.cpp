@@ -24,9 +24,9 @@ std::string keyOfThisTest() {
          std::to_string(getpid());
 }
 
-TransportOptions shortDeadline() {
+TransportOptions shortDeadline(int milliseconds = 300) {
   TransportOptions options;
-  options.deadline = std::chrono::milliseconds(300);
+  options.deadline = std::chrono::milliseconds(milliseconds);
   return options;
 }
 
@@ -80,7 +80,7 @@ TEST(MeetingTest, AKeyCanBeUsedAgain) {
 
 TEST(MeetingTest, ASecondRunUnderOneKeyIsRefused) {
   std::string key = keyOfThisTest();
-  auto errors = joinTwo([&] { return meetShmGroup(key, 0, 2, shortDeadline()); },
+  auto errors = joinTwo([&] { return meetShmGroup(key, 0, 2, shortDeadline(1500)); },
                         [&] {
                           std::this_thread::sleep_for(std::chrono::milliseconds(100));
                           return meetShmGroup(key, 0, 2, shortDeadline());

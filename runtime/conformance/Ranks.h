@@ -14,9 +14,12 @@
 
 #include "runtime/transport/Transport.h"
 
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <sys/mman.h>
 
 namespace braid::runtime::conformance {
 
@@ -45,6 +48,26 @@ std::vector<RankResult> runRanks(Kind kind, int size, const Body &body, const Tr
 
 /// The same, and expects no complaint.
 void expectRanks(Kind kind, int size, const Body &body, const TransportOptions &options = {});
+
+/// Values, first all 0, that the test and all ranks share, be they threads or forked processes.
+template <typename T> class Shared {
+public:
+  explicit Shared(size_t count = 1)
+      : bytes(count * sizeof(T)),
+        memory(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory == MAP_FAILED)
+      std::abort();
+  }
+  ~Shared() { munmap(memory, bytes); }
+  Shared(const Shared &) = delete;
+  Shared &operator=(const Shared &) = delete;
+
+  T &operator[](size_t i) const { return static_cast<T *>(memory)[i]; }
+
+private:
+  size_t bytes;
+  void *memory;
+};
 
 } // namespace braid::runtime::conformance
 
