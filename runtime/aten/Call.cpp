@@ -108,4 +108,9 @@ void braid_rt_release(braid_tensor tensor) {
     c10::raw::intrusive_ptr::decref(reinterpret_cast<c10::TensorImpl *>(tensor));
 }
 
+void braid_rt_release_all(braid_tensor *tensors, int32_t count) {
+  for (int32_t i = 0; i < count; ++i)
+    braid_rt_release(std::exchange(tensors[i], nullptr));
+}
+
 } // extern "C"

@@ -38,3 +38,9 @@ std::string firstLine(const std::exception &error) {
 } // namespace braid::runtime
 
 extern "C" const char *braid_rt_message(void) { return braid::runtime::lastMessage.c_str(); }
+
+extern "C" void braid_rt_within(const char *module) {
+  using braid::runtime::lastMessage;
+  if (module && *module)
+    lastMessage.insert(0, std::string("in ") + module + ": ");
+}

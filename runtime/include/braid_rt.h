@@ -19,8 +19,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The runtime is built with hidden visibility; this is what it shows. */
-#pragma GCC visibility push(default)
 
 #define BRAID_RT_ABI_VERSION 1
 
@@ -83,6 +81,9 @@ typedef struct {
   int32_t line;
 } braid_site;
 
+/* The runtime is built with hidden visibility; this is what it shows. */
+#pragma GCC visibility push(default)
+
 /**
  * Finds an operator. `name` is "aten::add.Tensor". `arguments` names the schema's arguments that calls will pass, in
  * the order of their values, comma-separated ("self,other,alpha"); every other argument takes its schema's default.
@@ -119,6 +120,15 @@ braid_status braid_rt_check_rows(braid_tensor mask, int64_t rows, const char *wh
 
 void braid_rt_retain(braid_tensor tensor);
 void braid_rt_release(braid_tensor tensor);
+
+/** Releases `count` references, absent ones too, and leaves NULL in their places. */
+void braid_rt_release_all(braid_tensor *tensors, int32_t count);
+
+/**
+ * Puts the module that a call of shared code stands for before the message of the last failure in this thread, which
+ * knows paths inside that code only. Does nothing for NULL.
+ */
+void braid_rt_within(const char *module);
 
 /** The message of the last failure in this thread; never NULL. */
 const char *braid_rt_message(void);

@@ -20,8 +20,8 @@ def BraidToRt : Pass<"braid-to-rt", "::mlir::ModuleOp"> {
     %0 = braid.view(self = %x, size = [%b, 32]) {path = "net.up"} : (tensor<?x4x8xf32>) -> tensor<?x32xf32>
     %1 = braid.neg(self = %0) : (tensor<?x32xf32>) -> tensor<?x32xf32>
     // becomes
-    %0 = rt.call "aten::view"(self = %x, size = [%b, 32]) at <"net.up", "model.py" : 12> : !rt.tensor
-    %1 = rt.call "aten::neg"(self = %0) at <"net.up", "model.py" : 13> : !rt.tensor
+    %0 = rt.call "aten::view"(self = %x, size = [%b, 32]) at <"net.up", "model.py", 12> : !rt.tensor
+    %1 = rt.call "aten::neg"(self = %0) at <"net.up", "model.py", 13> : !rt.tensor
     rt.release %0
     ```
   }];

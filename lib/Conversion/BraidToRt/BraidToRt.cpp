@@ -53,7 +53,7 @@ public:
       if (isOpTriviallyDead(&op))
         op.erase();
     for (Operation &op : block)
-      if (auto merge = dyn_cast<MergeRowsOp>(op); merge && failed(countRows(merge)))
+      if (auto merge = dyn_cast<MergeRowsOp>(op); merge && failed(checkRows(merge)))
         return failure();
     return success();
   }
@@ -77,8 +77,9 @@ public:
   }
 
 private:
-  /// How many true entries the mask of a merge must have: its source's elements over those of self per mask entry.
-  LogicalResult countRows(MergeRowsOp op) {
+  /// Puts the check of a merge before it. Its mask must have as many true entries as the source has elements, over the
+  /// elements of self that share a mask entry.
+  LogicalResult checkRows(MergeRowsOp op) {
     FailureOr<TensorShape> self = shapes.shapeOf(op.getSelf()), mask = shapes.shapeOf(op.getMask()),
                            source = shapes.shapeOf(op.getSource());
     if (failed(self) || failed(mask) || failed(source))
@@ -89,7 +90,9 @@ private:
       if (dim < missing || (ShapeAnalysis::isOne(mask->dims[dim - missing]) && !ShapeAnalysis::isOne(self->dims[dim])))
         perEntry = perEntry * self->dims[dim];
     builder.setInsertionPoint(op);
-    rows[op] = shapes.materializeIndex(builder, op.getLoc(), Expr::floorDiv(source->numElements(), perEntry));
+    Value rows = shapes.materializeIndex(builder, op.getLoc(), Expr::floorDiv(source->numElements(), perEntry));
+    rt::CheckRowsOp::create(builder, op.getLoc(), op.getMask(), rows, builder.getStringAttr("masked_scatter"),
+                            makeSite(op));
     return success();
   }
 
@@ -140,9 +143,7 @@ private:
       replace(op, rt::InvokeOp::create(builder, loc, handles(op), call.getCalleeAttr(), op->getOperands(), path));
       return success();
     }
-    if (isa<MergeRowsOp>(op)) {
-      Value mask = op->getOperand(1); // a handle by now, which the typed accessor refuses
-      rt::CheckRowsOp::create(builder, loc, mask, rows.lookup(op), builder.getStringAttr("masked_scatter"), makeSite(op));
+    if (isa<MergeRowsOp>(op)) { // the check is there already
       AtenCall call = *getAtenCall(op);
       call.name = "aten::masked_scatter";
       return lowerCall(op, call);
@@ -155,7 +156,7 @@ private:
       }
       return lowerCall(op, *call);
     }
-    if (isa<func::ReturnOp>(op) ||
+    if (isa<func::ReturnOp, rt::CheckRowsOp>(op) ||
         (isa<arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp, arith::MaxSIOp>(op) &&
          op->getResult(0).getType().isIndex()))
       return success();
@@ -194,7 +195,6 @@ private:
   ShapeAnalysis &shapes;
   OpBuilder builder;
   rt::TensorType handle;
-  llvm::DenseMap<Operation *, Value> rows;
 };
 
 struct BraidToRt : impl::BraidToRtBase<BraidToRt> {

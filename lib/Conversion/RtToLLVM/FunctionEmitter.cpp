@@ -170,8 +170,9 @@ void FunctionEmitter::emitGradient(rt::CallGradientOp op) {
   SmallVector<ArgumentWords> words = readArguments(op.getValues(), op.getTensors(), op.getSizes(), passed);
   // Behind the lists of tensors among the arguments.
   int32_t used = 0;
-  for (auto entries : op.getValues().getAsRange<ArrayAttr>())
-    used += entries.size();
+  for (Attribute value : op.getValues())
+    if (auto entries = dyn_cast<ArrayAttr>(value))
+      used += entries.size();
   auto next = op.getCotangents().begin();
   passed[0] = address(program.descriptor(op.getName(), op.getNames(), words, op.getNumResults(), op.getSiteAttr(),
                                          op.getWanted()));

@@ -25,7 +25,7 @@ def Rt_CallOp : Rt_Op<"call", [AttrSizedOperandSegments]> {
     `names` and `values` list the schema's arguments that are passed; all others take the schema's default. An argument
     is a tensor (`%x`), `none`, `tensors [%x, none]`, a size (`size %n`), a list of sizes (`[%n, 32]`), or a constant.
     ```mlir
-    %1 = rt.call "aten::view"(self = %0, size = [%batch, 32]) at <"net.up", "model.py" : 12> : !rt.tensor
+    %1 = rt.call "aten::view"(self = %0, size = [%batch, 32]) at <"net.up", "model.py", 12> : !rt.tensor
     ```
   }];
   let arguments = (ins StrAttr:$name, Variadic<Rt_Tensor>:$tensors, Variadic<Index>:$sizes, StrArrayAttr:$names,

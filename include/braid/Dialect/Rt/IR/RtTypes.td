@@ -23,7 +23,7 @@ def Rt_SiteAttr : AttrDef<Rt_Dialect, "Site"> {
   let mnemonic = "site";
   let summary = "Where a call comes from: module path, Python file and line; for messages only";
   let parameters = (ins "::mlir::StringAttr":$module, "::mlir::StringAttr":$file, "int32_t":$line);
-  let assemblyFormat = "`<` $module `,` $file `:` $line `>`";
+  let assemblyFormat = "`<` $module `,` $file `,` $line `>`";
 }
 
 // What stands in a call's list of values for an argument that is an operand. Every other entry is the constant itself.
