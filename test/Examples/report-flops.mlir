@@ -11,7 +11,7 @@ module attributes {braid.symbols = {batch = 8 : i64}} {
 
   // A product of [batch, 32] and [32, 64]: 2 * 32 operations for each of batch * 64 elements; then one for each.
   // CHECK: report-flops.mlir:[[#@LINE+1]]:{{[0-9]+}}: remark: @up: 4160*batch FLOPs, 33280 in the example, 2 ops
-  func.func private @up(%x: tensor<?x32xf32> {braid.dims = ["batch", "32"]}, %w: tensor<64x32xf32> {braid.dims = ["64", "32"]}) -> tensor<?x64xf32> {
+  func.func private @up(%x: tensor<?x32xf32> {braid.dims = ["batch", "32"]}, %w: tensor<64x32xf32> {braid.dims = ["64", "32"]}) -> (tensor<?x64xf32> {braid.dims = ["batch", "64"]}) {
     %0 = braid.linear(input = %x, weight = %w) : (tensor<?x32xf32>, tensor<64x32xf32>) -> tensor<?x64xf32>
     %1 = braid.relu(self = %0) : (tensor<?x64xf32>) -> tensor<?x64xf32>
     return %1 : tensor<?x64xf32>

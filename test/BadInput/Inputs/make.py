@@ -102,7 +102,7 @@ def main():
     save_file({f"step{i}/{n}": torch.randn(4, 8) for i in range(3) for n in ("x", "labels")}, out / "wrong_name.safetensors")
     save_file({f"step{i}/x": torch.randn(4, 8) for i in range(3)}, out / "missing_input.safetensors")
     save_file({k: v.long() if k.endswith("x") else v for k, v in good.items()}, out / "wrong_dtype.safetensors")
-    save_file({k: v[0] if k.endswith("x") else v for k, v in good.items()}, out / "wrong_rank.safetensors")
+    save_file({k: v[0, 0] if k.endswith("x") else v for k, v in good.items()}, out / "wrong_rank.safetensors")
     save_file({k: v[:, :7].contiguous() if k.endswith("x") else v for k, v in good.items()}, out / "wrong_size.safetensors")
     save_file({"x": x, "y": y}, out / "no_steps.safetensors")
     batch = (out / "batch.safetensors").read_bytes()
