@@ -183,15 +183,15 @@ template <typename SelfLoses, typename OtherLoses> static LogicalResult chooseOn
 LogicalResult maximum(MaximumOp op, GradientBuilder &g) { return chooseOne<LtOp, GtOp>(op, g); }
 LogicalResult minimum(MinimumOp op, GradientBuilder &g) { return chooseOne<GtOp, LtOp>(op, g); }
 
-/// The cotangent where min <= self <= max, also on the bounds; nowhere for what is no number.
+/// The cotangent where min < self < max, not on the bounds; nowhere for what is no number.
 static LogicalResult withinBounds(Operation *op, Value self, TypedAttr min, TypedAttr max, GradientBuilder &g) {
   if (!g.needs(self))
     return success();
   Value inside;
   if (min)
-    inside = g.create<GeScalarOp>({self, Attribute(min)});
+    inside = g.create<GtScalarOp>({self, Attribute(min)});
   if (max) {
-    Value below = g.create<LeScalarOp>({self, Attribute(max)});
+    Value below = g.create<LtScalarOp>({self, Attribute(max)});
     inside = inside ? g.create<LogicalAndOp>({inside, below}) : below;
   }
   Value dx = g.cotangent();

@@ -25,7 +25,8 @@ SmallVector<int64_t> wrapDims(std::optional<ArrayRef<int64_t>> dims, int64_t ran
 }
 
 static AtenArg findArgument(Operation *op, StringRef name) {
-  for (const AtenArg &arg : getAtenCall(op)->args)
+  AtenCall call = *getAtenCall(op);
+  for (const AtenArg &arg : call.args)
     if (arg.name == name)
       return arg;
   llvm::report_fatal_error("a gradient rule asks " + op->getName().getStringRef() + " for an argument '" + name + "'");

@@ -82,9 +82,7 @@ static LogicalResult shareAmongEqual(Operation *op, std::optional<ArrayRef<int64
   SmallVector<int64_t> dims = wrapDims(dim, g.shapeOf(self).rank());
   Value chosen = g.create<EqOp>({self, unreduced(g, op->getResult(0), self, dims)});
   Value mask = castTo(g, chosen, g.shapeOf(self).elementType);
-  Value count = g.create<SumDimOp>({mask, g.ints(dims), g.boolean(true)});
-  if (dims.empty())
-    count = mask;
+  Value count = dims.empty() ? mask : g.create<SumDimOp>({mask, g.ints(dims), g.boolean(true)});
   Value share = g.create<DivOp>({unreduced(g, g.cotangent(), self, dims), count});
   g.add(self, g.create<MulOp>({mask, share}));
   return success();
