@@ -1,6 +1,6 @@
 """What ./run demo shows: a LLaVA, compiled and trained on two local ranks, beside PyTorch.
 
-    python demo.py [--build build] [--steps 60] [--size small] [--out build/demo]
+    python demo.py [--build build] [--steps 60] [--size small] [--batch 4] [--out build/demo]
 
 HuggingFace's LLaVA with random weights (test/Zoo's llava_dyn) becomes TorchScript; braidc compiles it by plan.yaml,
 vision tower and projector on rank 0, language model on rank 1; the binary trains it on a few batches over and over, so
@@ -90,7 +90,7 @@ def main():
     parser.add_argument("--out", type=Path, help="default: BUILD/demo")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--size", default="small", choices=["tiny", "small"])
-    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=4)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     build = args.build.resolve()
