@@ -1,0 +1,70 @@
+// RUN: braid-opt %s --split-input-file --verify-diagnostics
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{names 1 tensors and 0 sizes as arguments, but has 0 and 0}}
+  "rt.call"() <{name = "aten::neg", names = ["self"], values = [#rt.operand], operandSegmentSizes = array<i32: 0, 0>}> : () -> ()
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{has 2 argument names for 1 values}}
+  "rt.call"(%x) <{name = "aten::add.Tensor", names = ["self", "other"], values = [#rt.operand], operandSegmentSizes = array<i32: 1, 0>}> : (!rt.tensor) -> ()
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{argument "dtype" is complex<f32>, which is no element type of the runtime}}
+  %0 = rt.call "aten::to.dtype"(self = %x, dtype = complex<f32>) : !rt.tensor
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{argument "dim" must be an i64 or i1, not 'i32'}}
+  %0 = "rt.call"(%x) <{name = "aten::sum", names = ["self", "dim"], values = [#rt.operand, 1 : i32], operandSegmentSizes = array<i32: 1, 0>}> : (!rt.tensor) -> !rt.tensor
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{wants 2 gradients and has 1 results}}
+  %0 = rt.call_gradient "aten::mul.Tensor"(self = %x, other = %x) cotangents [%x] wanted [0, 1] : !rt.tensor
+  return
+}
+
+// -----
+
+// expected-error @+1 {{has elements of type 'i4', which the runtime lacks}}
+rt.constant @c = dense<1> : tensor<2xi4>
+
+// -----
+
+func.func private @f() {
+  // expected-error @+1 {{reads 'c', which is no rt.constant}}
+  %0 = rt.get_constant @c
+  return
+}
+
+// -----
+
+// expected-note @+1 {{declared here}}
+func.func private @g(%x: !rt.tensor)
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{does not fit the type of 'g', '(!rt.tensor) -> ()'}}
+  %0 = rt.invoke @g(%x) : (!rt.tensor) -> !rt.tensor
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{invokes 'g', which is no function}}
+  rt.invoke @g(%x) : (!rt.tensor) -> ()
+  return
+}
