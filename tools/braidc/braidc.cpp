@@ -8,6 +8,8 @@
 #include "braid/Import/Import.h"
 #include "braid/InitAll.h"
 #include "braid/Pipelines/Phases.h"
+#include "braid/Plan/PlanFile.h"
+#include "braid/Plan/Text.h"
 #include "braid/Target/Executable.h"
 
 #include "mlir/IR/AsmState.h"
@@ -96,6 +98,33 @@ private:
 };
 } // namespace
 
+/// Dims that the plan names for inputs.
+static bool applyPlanInputs(std::vector<braid::InputSpec> &inputs) {
+  braid::plan::Result<braid::plan::PlanFile> plan = braid::plan::readPlan(planFile);
+  if (!plan) {
+    fail(plan.error());
+    return false;
+  }
+  std::vector<std::string> names;
+  for (const braid::InputSpec &input : inputs)
+    names.push_back(input.name);
+  for (const braid::plan::PlanInput &entry : plan->inputs) {
+    auto at = llvm::find(names, entry.name);
+    if (at == names.end()) {
+      fail(plan->name + ":" + std::to_string(entry.location.line) + ":" + std::to_string(entry.location.column) +
+           ": the model's example has no input '" + entry.name + "'" + braid::plan::suggest(entry.name, names));
+      return false;
+    }
+    if (entry.dims.empty())
+      continue;
+    std::vector<std::string> &dims = inputs[at - names.begin()].dims;
+    dims.clear();
+    for (const braid::plan::Expr &dim : entry.dims)
+      dims.push_back(dim.str());
+  }
+  return true;
+}
+
 static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context) {
   braid::ImportOptions options;
   options.file = modelFile;
@@ -113,6 +142,8 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
       fail(status.error());
       return {};
     }
+  if (!planFile.empty() && !applyPlanInputs(options.inputs))
+    return {};
   braid::ImportReport report;
   mlir::OwningOpRef<mlir::ModuleOp> module = braid::importTorchScript(context, options, &report);
   if (!module)

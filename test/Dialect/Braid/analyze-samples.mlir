@@ -20,7 +20,7 @@ module attributes {braid.symbols = {batch = 2 : i64}} {
 
 // A product of all pairs of samples mixes them.
 
-// CHECK: braid.whole_loss = "braid.mm in head mixes samples"
+// CHECK: braid.whole_loss = "braid.mm in head at {{.*}} mixes samples"
 module attributes {braid.symbols = {batch = 2 : i64}} {
   func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
     %t = braid.transpose(self = %x, dim0 = 0, dim1 = 1) : (tensor<?x7xf32>) -> tensor<7x?xf32>
@@ -34,7 +34,7 @@ module attributes {braid.symbols = {batch = 2 : i64}} {
 
 // So does a statistic over the batch.
 
-// CHECK: braid.whole_loss = "braid.mean_dim in norm reduces over the samples"
+// CHECK: braid.whole_loss = "braid.mean_dim in norm at {{.*}} reduces over the samples"
 module attributes {braid.symbols = {batch = 2 : i64}} {
   func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
     %m = braid.mean_dim(self = %x, dim = [0]) {path = "norm"} : (tensor<?x7xf32>) -> tensor<7xf32>

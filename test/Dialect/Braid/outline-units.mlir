@@ -4,7 +4,7 @@
 // Two equal layers share one function; the mask, computed from inputs alone, and the loss are glue.
 
 // CHECK-LABEL: func.func @main
-// CHECK: %[[MASK:.*]] = braid.call @inputs({{.*}}) {input_only, {{.*}}glue
+// CHECK: %[[MASK:.*]] = braid.call @inputs({{.*}}) {glue, input_only, path = "net"}
 // CHECK: %[[A:.*]] = braid.call @Layer(%{{.*}}, %[[MASK]]) params(%{{.*}}) {path = "net.layers.0"}
 // CHECK: %[[B:.*]] = braid.call @Layer(%[[A]], %[[MASK]]) params(%{{.*}}) {path = "net.layers.1"}
 // CHECK: %[[L:.*]] = braid.call @{{.*}}glue(%[[B]]) {glue, path = "net"}

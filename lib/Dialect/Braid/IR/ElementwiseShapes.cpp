@@ -64,7 +64,9 @@ LogicalResult broadcast(Operation *op, ShapeAnalysis &analysis, Results &results
 
 LogicalResult subtract(Operation *op, ShapeAnalysis &analysis, Results &results) {
   return elementwise(op, analysis, results, [](Reader &in, ArrayRef<TensorShape> tensors, Type type) {
-    if (llvm::any_of(tensors, [](const TensorShape &tensor) { return isBool(tensor.elementType); }))
+    auto other = getArgument<TypedAttr>(in.op, "other");
+    if (llvm::any_of(tensors, [](const TensorShape &tensor) { return isBool(tensor.elementType); }) ||
+        (other && isBool(other.getType())))
       in.error() << "subtracts bools; logical_not or bitwise_not inverts a mask";
     else
       checkAlpha(in, type);
@@ -122,7 +124,7 @@ LogicalResult where(WhereOp op, ShapeAnalysis &analysis, Results &results) {
   SmallVector<TensorShape> values = in.shapes({op.getSelf(), op.getOther()});
   if (in.failed())
     return failure();
-  if (!isBool(condition.elementType))
+  if (!isBool(condition.elementType) && !condition.elementType.isUnsignedInteger(8))
     return op.emitOpError() << "takes a condition of i1, not " << condition.elementType;
   Type type = resultType(values);
   if (!type)

@@ -82,6 +82,9 @@ LogicalResult variance(Operation *op, ShapeAnalysis &analysis, Results &results)
 LogicalResult logsumexp(LogsumexpOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op.getSelf());
+  // Elsewhere an empty list means all dims.
+  if (!in.failed() && self.rank() && (!op.getDim() || op.getDim()->empty()))
+    in.error() << "names no dim of " << str(self);
   if (!in.failed())
     results.push_back(reduce(in, self, isFloat(self.elementType) ? self.elementType : defaultFloat(op)));
   return failure(in.failed());
@@ -164,6 +167,11 @@ LogicalResult diff(DiffOp op, ShapeAnalysis &analysis, Results &results) {
                               << " must be equal";
     result.dims[dim] = result.dims[dim] + more.dims[dim];
     parts.push_back(more);
+  }
+  // Taken no times, nothing is joined either.
+  if (op.getN() == 0) {
+    results.push_back(self);
+    return success();
   }
   result.elementType = resultType(parts);
   if (!result.elementType)

@@ -246,10 +246,8 @@ LogicalResult cat(CatOp op, ShapeAnalysis &analysis, Results &results) {
   auto skipped = [](const TensorShape &tensor) { return tensor.rank() == 1 && tensor.dims[0].constant() == 0; };
   const TensorShape *first = llvm::find_if_not(tensors, skipped);
   if (first == tensors.end()) {
-    in.dim(op.getDim(), 1);
-    if (!in.failed())
-      results.push_back({{Expr(0)}, type});
-    return failure(in.failed());
+    results.push_back({{Expr(0)}, type});
+    return success();
   }
   if (first->rank() == 0)
     return op.emitOpError("joins along a dim, but a tensor has rank 0; stack joins such");
@@ -299,10 +297,10 @@ LogicalResult stack(StackOp op, ShapeAnalysis &analysis, Results &results) {
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// Checks that the gradient has the shape of the part, and gives that of the whole.
+/// Checks that the gradient fits the part, and gives the shape of the whole.
 static LogicalResult wholeOf(Reader &in, const TensorShape &gradient, const Dims &part, const Dims &whole,
                              Results &results) {
-  if (!in.equal(gradient.dims, part)) {
+  if (!in.fits(gradient.dims, part)) {
     in.error() << "has a gradient of shape " << str(gradient) << " for a part of shape "
                << str({part, gradient.elementType}) << " of " << str({whole, gradient.elementType});
     return failure();

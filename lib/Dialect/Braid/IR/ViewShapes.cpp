@@ -311,10 +311,16 @@ LogicalResult pad(Operation *op, ShapeAnalysis &analysis, Results &results) {
                              << "; they come in pairs, the last dim's first";
   for (size_t pair = 0; pair < pads.size() / 2; ++pair) {
     Expr &size = self.dims[self.rank() - 1 - pair];
-    Expr padded = size + pads[2 * pair] + pads[2 * pair + 1];
-    if (padded.constant().value_or(0) < 0)
+    Expr padded = size, cut = size;
+    for (const Expr &by : {pads[2 * pair], pads[2 * pair + 1]}) {
+      padded = padded + by;
+      // Negative pads cut first; there must be as much to cut.
+      if (by.constant().value_or(0) < 0)
+        cut = cut + by;
+    }
+    if (padded.constant().value_or(0) < 0 || cut.constant().value_or(0) < 0)
       return op->emitOpError() << "pads dim " << self.rank() - 1 - pair << " of " << str(self) << " to a size of "
-                               << padded.str();
+                               << (cut.constant().value_or(0) < 0 ? cut : padded).str();
     size = padded;
   }
   results.push_back(self);

@@ -83,7 +83,8 @@ private:
       if (isTensor(operand))
         tensors.push_back(operand);
     bool any = llvm::any_of(tensors, [&](Value value) { return states.lookup(value).kind != SampleState::Free; });
-    if (!any)
+    // new_zeros and its kin take nothing but the element type from their operand.
+    if (!any || isa<NewZerosOp, NewOnesOp, NewFullOp>(op))
       return visitCreation(op);
     if (llvm::any_of(tensors, [&](Value value) { return states.lookup(value).kind == SampleState::Sum; }))
       return visitSum(op, tensors);

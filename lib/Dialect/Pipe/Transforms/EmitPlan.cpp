@@ -131,10 +131,21 @@ private:
       StringRef first = dims.empty() ? StringRef() : *dims.front().getAsString();
       if (batch.empty() && !first.empty() && !std::isdigit(static_cast<unsigned char>(first.front())))
         batch = cast<StringAttr>(main.getArgAttrOfType<ArrayAttr>(number, dimsAttrName)[0]).getValue();
+      bool stack = !first.empty() && first == batch;
+      if (file)
+        for (const plan::PlanInput &entry : file->inputs)
+          if (entry.name == name.getValue() && entry.collate) {
+            using Kind = plan::CollateRule::Kind;
+            if (entry.collate->kind != Kind::Stack && entry.collate->kind != Kind::Shared)
+              return emitError(FileLineColLoc::get(module.getContext(), file->name, entry.location.line,
+                                                   entry.location.column))
+                     << "input '" << entry.name << "' has a collate rule that is not built: stack and shared are";
+            stack = entry.collate->kind == Kind::Stack;
+          }
       inputNumber[name.getValue()] = array.size();
       array.push_back(json::Object{{"name", name.getValue()},
                                    {"dtype", *dtype},
-                                   {"collate", !first.empty() && first == batch ? "stack" : "shared"},
+                                   {"collate", stack ? "stack" : "shared"},
                                    {"dims", std::move(dims)}});
     }
     plan["inputs"] = std::move(array);

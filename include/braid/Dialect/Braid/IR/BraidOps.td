@@ -57,12 +57,12 @@ def Braid_GetParamOp : Braid_Op<"get_param", [Pure, DeclareOpInterfaceMethods<Sy
   let assemblyFormat = "$param attr-dict `:` type($result)";
 }
 
-def Braid_ConstantOp : Braid_Op<"constant", [Pure, ConstantLike]> {
+def Braid_ConstantOp : Braid_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "A small tensor with its values";
   let description = [{Large constants of a trace are braid.params of kind "constant" instead.}];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "attr-dict $value `:` type($result)";
+  let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
 }
 
