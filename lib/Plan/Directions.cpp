@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Directions.h"
+#include "braid/Plan/Dataflow.h"
 #include "braid/Plan/Generators.h"
 #include "braid/Plan/Verifier.h"
 
@@ -45,10 +46,18 @@ static Pipeline flatten(const Pipeline &pipeline) {
   return flat;
 }
 
-void addWindows(const Pipeline &pipeline, Schedule &schedule, int updates) {
+void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &timeline, int updates) {
   schedule.updates = updates;
   schedule.staleness = updates > 1 ? 1 : 0;
-  int perDirection = pipeline.microbatches / pipeline.directions(), window = perDirection / updates;
+  int window = std::max(1, pipeline.microbatches / pipeline.directions() / updates);
+  // When the last weight gradient of a window ends anywhere. A cut of all rows at one time is consistent: nothing
+  // before it waits for anything behind it, so the reductions, which wait for each other, cannot deadlock.
+  std::vector<double> complete(updates, 0.0);
+  for (int rank = 0; rank < schedule.ranks(); ++rank)
+    for (size_t index = 0; index < schedule.rows[rank].size(); ++index)
+      if (isBackward(schedule.rows[rank][index].kind))
+        for (int update = schedule.rows[rank][index].microbatch / window; update < updates; ++update)
+          complete[update] = std::max(complete[update], timeline.end[rank][index]);
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     std::vector<std::pair<int, int>> hosted;
     for (int stage = 0; stage < pipeline.numStages(); ++stage)
@@ -56,24 +65,23 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, int updates) {
         if (pipeline.rankOf(stage, direction) == rank && pipeline.stages[stage].trains)
           hosted.push_back({stage, direction});
     std::vector<Action> row;
-    std::vector<size_t> weights(updates);
     int version = 0;
-    for (Action action : schedule.rows[rank]) {
-      action.version = static_cast<int16_t>(version);
-      row.push_back(action);
-      if (action.kind != ActionKind::BackwardWeight && action.kind != ActionKind::FullBackward)
-        continue;
-      ++weights[action.microbatch / window];
-      while (version < updates && weights[version] == hosted.size() * window) {
+    auto updateBefore = [&](double time) {
+      for (; version < updates && complete[version] <= time + 1e-9; ++version)
         for (ActionKind kind : {ActionKind::ReduceGrad, ActionKind::Step})
           for (auto [stage, direction] : hosted) {
             Action update = compute(kind, stage, -1, direction);
             update.version = static_cast<int16_t>(version);
             row.push_back(update);
           }
-        ++version;
-      }
+    };
+    for (size_t index = 0; index < schedule.rows[rank].size(); ++index) {
+      updateBefore(timeline.start[rank][index]);
+      Action action = schedule.rows[rank][index];
+      action.version = static_cast<int16_t>(version);
+      row.push_back(action);
     }
+    updateBefore(timeline.makespan);
     schedule.rows[rank] = std::move(row);
   }
 }
@@ -131,7 +139,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
     result.blockTime = std::max(result.blockTime, (ends[1] - ends[0]) / (high - low) * block);
     result.lowerBound = std::max(result.lowerBound, work / perDirection * block);
   }
-  addWindows(result.pipeline, result.schedule, updates);
+  addWindows(result.pipeline, result.schedule, *timeline, updates);
   Schedule whole = result.schedule;
   if (Status status = addMessages(result.pipeline, whole); !status)
     return Error{status.error()};

@@ -9,7 +9,10 @@
 #include "braid/Plan/Dataflow.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
+#include <set>
+#include <tuple>
 
 namespace braid::plan {
 
@@ -30,7 +33,13 @@ public:
 
   OrderRun(const Pipeline &pipeline, const PipelineGraph &graph, const TableShape &shape, Queues queues)
       : pipeline(pipeline), graph(graph), shape(shape), queues(std::move(queues)), done(shape.size()),
-        forwards(size_t(shape.directions) * shape.stages) {}
+        forwards(size_t(shape.directions) * shape.stages) {
+    for (size_t rank = 0; rank < this->queues.size(); ++rank)
+      for (const std::vector<Action> &queue : this->queues[rank])
+        for (const Action &action : queue)
+          if (isCollective(action.kind))
+            collectives[key(action)].members.insert(static_cast<int>(rank));
+  }
 
   /// `started` and `ended` take (rank, action). An error names what cannot run.
   template <typename Started, typename Ended> Status run(Started started, Ended ended) {
@@ -54,6 +63,12 @@ public:
           events.push({now + cost(action->kind), rank, action});
           again |= action->kind == ActionKind::Forward;
         }
+      // A collective is complete: its other members go on.
+      if (!complete.empty()) {
+        wake = std::move(complete);
+        complete.clear();
+        continue;
+      }
       // A forward that started may let a producer run further ahead.
       if (again && anyThrottled) {
         anyThrottled = false;
@@ -104,6 +119,22 @@ private:
     bool operator<(const Event &other) const { return time != other.time ? time > other.time : rank > other.rank; }
   };
 
+  /// Members of a collective wait for each other; messages behind it must not be placed before it on any of them.
+  using Key = std::tuple<ActionKind, int, int>;
+  struct Collective {
+    std::set<int> members, arrived;
+  };
+  static bool isCollective(ActionKind kind) { return kind == ActionKind::Norm || kind == ActionKind::ReduceGrad; }
+  static Key key(const Action &action) {
+    return {action.kind, action.kind == ActionKind::Norm ? -1 : action.stage, action.version};
+  }
+  bool gathered(int rank, const Action &action) {
+    Collective &collective = collectives[key(action)];
+    if (collective.arrived.insert(rank).second && collective.arrived.size() == collective.members.size())
+      complete.insert(complete.end(), collective.members.begin(), collective.members.end());
+    return collective.arrived.size() == collective.members.size();
+  }
+
   static int cost(ActionKind kind) { return kind == ActionKind::FullBackward ? 2 : isCompute(kind) ? 1 : 0; }
 
   bool ready(const Action &action) {
@@ -133,7 +164,7 @@ private:
       const Action &action = queues[rank][queue][heads[rank][queue]];
       if (best && !before(action, *best))
         continue;
-      if (!ready(action))
+      if (!ready(action) || (isCollective(action.kind) && !gathered(rank, action)))
         continue;
       if (runsAhead(action)) {
         throttled.push_back(rank);
@@ -171,6 +202,8 @@ private:
   std::vector<int> throttled;
   bool anyThrottled = false, throttle = true;
   std::priority_queue<Event> events;
+  std::map<Key, Collective> collectives;
+  std::vector<int> complete; // members of a collective that has just gathered
 };
 } // namespace
 

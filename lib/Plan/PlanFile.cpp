@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/PlanFile.h"
+#include "braid/Plan/Kinds.h"
 #include "braid/Plan/Text.h"
 
 #include <yaml-cpp/eventhandler.h>
@@ -328,9 +329,11 @@ PlanComponent readComponent(const std::string &name, const YAML::Node &key, cons
 }
 
 PlanSchedule readSchedule(const YAML::Node &node) {
-  static const std::vector<std::string> kinds = {"gpipe",    "1f1b",      "interleaved", "looped_bfs", "zb_h1",
-                                                 "zb_h2",    "zb_v",      "v_half",      "v_min",      "chimera",
-                                                 "dualpipe", "dualpipev", "2bw",         "amdp",       "search"};
+  // Kinds.h names the generators; search takes the best that it finds.
+  std::vector<std::string> kinds;
+  for (const ScheduleKind &kind : scheduleKinds())
+    kinds.push_back(kind.name);
+  kinds.push_back("search");
   PlanSchedule schedule;
   YAML::Node kindNode = node;
   readKeys(node, "schedule", {"kind", "microbatches", "directions", "chunks", "async", "table"},
@@ -350,7 +353,7 @@ PlanSchedule readSchedule(const YAML::Node &node) {
                schedule.table = textOf(value, "table");
              }
            });
-  bool stale = schedule.kind == "amdp" || schedule.kind == "2bw";
+  bool stale = schedule.kind == "amdp" || schedule.kind == "amdp_split" || schedule.kind == "2bw";
   if (stale && !schedule.async)
     fail(kindNode, "schedule kind '" + schedule.kind +
                        "' updates with gradients up to one step old; add async: true to accept that, or choose 1f1b");

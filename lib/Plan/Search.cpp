@@ -16,6 +16,7 @@
 #include <limits>
 #include <queue>
 #include <random>
+#include <tuple>
 
 namespace braid::plan {
 
@@ -39,6 +40,12 @@ public:
         hosted(pipeline.numRanks()) {
     for (int stage = pipeline.numStages() - 1; stage >= 0; --stage)
       hosted[pipeline.rankOf(stage)].push_back(stage); // later stages first
+    // Stages that edges join belong to one chain; directions are chains of their own.
+    for (int stage = 0; stage < pipeline.numStages(); ++stage)
+      chain.push_back(graph.producers[stage].empty() ? stage : chain[graph.producers[stage].front()]);
+    for (std::vector<int> &stages : hosted)
+      for (int stage : stages)
+        severalChains |= chain[stage] != chain[stages.front()];
   }
 
   /// The objective's value, or `unknown` if this setting gets stuck. `schedule` may be nullptr.
@@ -129,21 +136,43 @@ private:
     int owed = 0, oldest = -1;
     int best = -1;
     bool bestForward = false, blocked = false;
-    int position = 0;
-    for (int stage : hosted[rank]) {
+    // Of several chains the one that is behind comes first, or they would drift apart.
+    std::vector<int> &order = hosted[rank];
+    if (severalChains) {
+      auto behind = [&](int stage) {
+        int least = m;
+        for (int other : order)
+          if (chain[other] == chain[stage])
+            least = std::min(least, nextInput[other]);
+        return std::tuple(least, chain[stage], -stage);
+      };
+      std::vector<std::tuple<int, int, int>> sorted;
+      for (int stage : order)
+        sorted.push_back(behind(stage));
+      std::sort(sorted.begin(), sorted.end());
+      for (size_t i = 0; i < order.size(); ++i)
+        order[i] = -std::get<2>(sorted[i]);
+    }
+    for (int stage : order) {
       const Stage &info = pipeline.stages[stage];
       bool inputLeft = info.backward && nextInput[stage] < m && nextInput[stage] < nextForward[stage];
       bool forwardLeft = nextForward[stage] < m;
       double inputAt = inputLeft ? inputReady(stage) : unknown, forwardAt = forwardLeft ? forwardReady(stage) : unknown;
       int inFlight = nextForward[stage] - nextInput[stage];
-      // Room is kept for one forward of each later stage of this rank, or the pipeline could not go on.
+      // Room is kept for one forward of each later stage of this chain, and of each other chain that has none in
+      // flight, or the pipeline could not go on.
       double reserve = 0;
-      for (int i = 0; i < position; ++i)
-        if (nextForward[hosted[rank][i]] < m)
-          reserve += costs.stage(hosted[rank][i]).activation;
+      bool earliest = true;
+      for (int other : order) {
+        bool same = chain[other] == chain[stage];
+        earliest &= !same || other >= stage;
+        bool needed = same ? other > stage : nextForward[other] == nextInput[other];
+        if (other != stage && needed && nextForward[other] < m)
+          reserve += costs.stage(other).activation;
+      }
       bool fits = !info.backward || options.maxMemory < 0 ||
                   memory[rank] + costs.stage(stage).activation + reserve <= options.maxMemory + tiny;
-      bool wanted = !info.backward || inFlight < setting.inFlight || position + 1 < int(hosted[rank].size());
+      bool wanted = !info.backward || inFlight < setting.inFlight || !earliest;
       if (best < 0) {
         bool forwardNow = forwardAt <= now + tiny && wanted;
         if (forwardNow && fits) {
@@ -165,7 +194,6 @@ private:
             (oldest < 0 || inputEnd[slot(stage, nextWeight[stage])] < inputEnd[slot(oldest, nextWeight[oldest])]))
           oldest = stage;
       }
-      ++position;
     }
     bool weightFirst = oldest >= 0 && (owed > setting.owed || (blocked && (best < 0 || bestForward == false)));
     if (best >= 0 && !(weightFirst && oldest >= 0)) {
@@ -219,6 +247,8 @@ private:
   PipelineGraph graph;
   int m;
   std::vector<std::vector<int>> hosted;
+  std::vector<int> chain; // of each stage: its first stage
+  bool severalChains = false;
   std::vector<double> forwardEnd, inputEnd, memory, freeAt, first, last;
   std::vector<int> nextForward, nextInput, nextWeight;
   std::vector<std::deque<std::pair<double, double>>> releases;

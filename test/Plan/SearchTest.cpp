@@ -43,7 +43,7 @@ TEST(Search, ReachesZeroBubble2pInItsMemoryAndH1In1F1Bs) {
       double published = std::stod(row[column]);
       SearchOptions options{.objective = Objective::Span,
                             .maxMemory = memory,
-                            .maxEvaluations = 3000,
+                            .maxEvaluations = 1500,
                             .stopAt = ideal / (1 - published - slack / 2)};
       Result<SearchResult> found = searchSchedule(pipeline, costs, options);
       ASSERT_TRUE(found) << found.error();
@@ -75,7 +75,7 @@ TEST(Search, IsNoWorseThanTheReorderedVSchedules) {
     costs.latency = std::stod(row["c"]);
     Pipeline pipeline = foldedPipeline(std::stoi(row["p"]), std::stoi(row["m"]));
     SearchOptions options{
-        .maxMemory = std::stod(row["peak_act"]), .maxEvaluations = 20000, .stopAt = std::stod(row["makespan"])};
+        .maxMemory = std::stod(row["peak_act"]), .maxEvaluations = 4000, .stopAt = std::stod(row["makespan"])};
     Result<SearchResult> found = searchSchedule(pipeline, costs, options);
     ASSERT_TRUE(found) << found.error();
     EXPECT_TRUE(verify(pipeline, found->schedule));

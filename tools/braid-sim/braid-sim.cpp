@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "braid/Plan/Directions.h"
 #include "braid/Plan/Draw.h"
 #include "braid/Plan/Grid.h"
 #include "braid/Plan/Kinds.h"
@@ -255,7 +256,25 @@ static int runConvert(const Input &input, const std::string &to, const std::stri
   return 0;
 }
 
-static int runSearch(const Input &input, const SearchOptions &options, const std::string &output) {
+static int runSearch(const Input &input, const SearchOptions &options, int directions, const std::string &output) {
+  if (directions > 0) {
+    CostModel costs;
+    costs.stages = {{.forward = input.forward,
+                     .input = input.input,
+                     .weight = input.weight,
+                     .activation = input.activation,
+                     .kept = input.kept}};
+    costs.latency = input.latency;
+    Result<DirectionsResult> found = searchDirections(input.request.ranks, directions, input.request.microbatches,
+                                                      input.request.updates, costs, options);
+    if (!found)
+      return fail(found.error());
+    std::fprintf(stderr, "block time %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n", found->blockTime,
+                 found->lowerBound, 100 * (found->blockTime / found->lowerBound - 1),
+                 static_cast<long long>(found->evaluated));
+    write(output, found->schedule.csv());
+    return 0;
+  }
   Result<PlannedSchedule> planned = load(input, {.messages = false, .update = false});
   if (!planned)
     return fail(planned.error());
@@ -296,6 +315,7 @@ int main(int argc, char **argv) {
   VerifyOptions verifyOptions;
   SearchOptions searchOptions;
   DrawOptions drawOptions;
+  int directions = 0;
   std::string format = "text", output, to = "full", objective = "makespan";
 
   CLI::App *list = app.add_subcommand("list", "List the schedules that can be generated");
@@ -329,6 +349,8 @@ int main(int argc, char **argv) {
   search->add_option("--max-memory", searchOptions.maxMemory, "Memory of activations per rank; -1: any");
   search->add_option("--seconds", searchOptions.seconds, "Time to search")->capture_default_str();
   search->add_option("--evaluations", searchOptions.maxEvaluations, "Schedules to try instead of a time");
+  search->add_option("--directions", directions,
+                     "Search an asynchronous stream in this many directions through the ranks instead");
   search->add_option("--seed", searchOptions.seed, "Of the random changes")->capture_default_str();
   search->add_option("--objective", objective, "makespan, or span of the longest rank")
       ->check(CLI::IsMember({"makespan", "span"}))
@@ -350,5 +372,5 @@ int main(int argc, char **argv) {
     return runDraw(input, format, output, drawOptions);
   if (*convert)
     return runConvert(input, to, output);
-  return runSearch(input, searchOptions, output);
+  return runSearch(input, searchOptions, directions, output);
 }

@@ -21,9 +21,10 @@ namespace braid::plan {
 /// distances and alternate in sense: with 2 they are Chimera's, with ranks/2 AMDP's.
 Pipeline directionsPipeline(int ranks, int directions, int microbatches);
 
-/// Puts the updates of an endless stream of micro-batches into a table of computations: on each rank REDUCE_GRAD and
-/// STEP of a window right after its last weight gradient, without a drain; later actions read the new version.
-void addWindows(const Pipeline &pipeline, Schedule &schedule, int updates);
+/// Puts the updates of an endless stream of micro-batches into a table of computations, without a drain: REDUCE_GRAD
+/// and STEP of a window come on every rank at the time when the window's last weight gradient ends anywhere. Later
+/// actions read the new version.
+void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &timeline, int updates);
 
 struct DirectionsResult {
   Pipeline pipeline;
