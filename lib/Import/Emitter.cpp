@@ -102,8 +102,10 @@ void Emitter::write(Tensor &tensor, Value value) {
     std::string why = "reads a tensor after an update in place " + where() +
                       " through a reshape, contiguous or to(), which may or may not share its memory; copy it with "
                       "clone() before the update";
-    for (TensorRef base = tensor.base; base; base = base->base)
+    for (TensorRef base = tensor.base; base; base = base->base) {
       base->poison = why;
+      ++base->version; // its other views have to ask it
+    }
     tensor.base = nullptr;
   }
   if (tensor.base) {
@@ -195,7 +197,10 @@ std::optional<OperationName> Emitter::lookup(StringRef atenName) const {
 Operation *Emitter::finish(Operation *op) {
   if (call)
     op->setAttr(pathAttrName, builder.getStringAttr(getPath()));
-  bool fromGradient = llvm::any_of(op->getOperands(), [&](Value operand) { return gradients.contains(operand); });
+  auto opaque = dyn_cast<OpaqueOp>(op);
+  bool stops = opaque && opaque.getName() == "aten::detach";
+  bool fromGradient =
+      !stops && llvm::any_of(op->getOperands(), [&](Value operand) { return gradients.contains(operand); });
   for (Value result : op->getResults())
     if (auto type = dyn_cast<RankedTensorType>(result.getType());
         fromGradient && type && isa<FloatType>(type.getElementType()))

@@ -20,6 +20,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Path.h"
 
 #include <torch/csrc/jit/serialization/import.h>
@@ -52,6 +53,7 @@ private:
   std::optional<torch::jit::Module> model;
   std::vector<const InputSpec *> inputs; // in the order of forward's arguments; null: the argument's default
   std::vector<const InputSpec *> tensors; // without the nulls
+  Emitter *running = nullptr;             // the one whose module path a diagnostic is about
 };
 } // namespace
 
@@ -167,6 +169,8 @@ OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &
   builder.setInsertionPointToStart(body);
 
   Emitter emitter(*module, builder, weights);
+  running = &emitter;
+  auto stopRunning = llvm::make_scope_exit([&] { running = nullptr; });
   Aten aten(emitter, report);
   Interpreter interpreter(emitter, aten);
   std::vector<Item> items;
@@ -197,6 +201,7 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
   matchInputs();
   InputDims dims(tensors, options.symbolicDims);
   std::vector<std::string> decisions;
+  std::vector<Diagnostic> firstFailure;
   static constexpr int maxRounds = 16;
   for (int round = 0, failures = 0;; ++round) {
     std::vector<Diagnostic> diagnostics;
@@ -205,6 +210,8 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
     OwningOpRef<ModuleOp> module;
     {
       ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+        if (running && !running->getPath().empty() && diagnostic.str().find(running->getPath()) == std::string::npos)
+          diagnostic.attachNote() << "in module " << running->getPath();
         diagnostics.push_back(std::move(diagnostic));
         return success();
       });
@@ -224,8 +231,14 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
       std::string why = diagnostics.empty() ? "" : diagnostics.front().str();
       if (failures < 3 && dims.fixAfterFailure(failures++)) {
         decisions.push_back("more sizes are fixed to the example's, because otherwise import fails: " + why);
+        if (firstFailure.empty())
+          firstFailure = std::move(diagnostics);
         continue;
       }
+      // The same failure is better told with symbols than with the example's sizes.
+      if (!firstFailure.empty() && !diagnostics.empty() &&
+          firstFailure.front().getLocation() == diagnostics.front().getLocation())
+        diagnostics = std::move(firstFailure);
     }
     for (Diagnostic &diagnostic : diagnostics)
       context.getDiagEngine().emit(std::move(diagnostic));

@@ -177,11 +177,18 @@ void Interpreter::runLoop(jit::Node *node, Environment &values) {
     values[node->outputs()[i]] = carried[i];
 }
 
+TensorRef &Interpreter::tensorOf(const at::Tensor &tensor) {
+  auto [entry, isNew] = tensors.try_emplace(tensor.unsafeGetTensorImpl());
+  if (isNew)
+    kept.push_back(tensor);
+  return entry->second;
+}
+
 Item Interpreter::fromIValue(const c10::IValue &value) {
   if (value.isTensor()) {
     if (!value.toTensor().defined())
       return Item();
-    TensorRef &tensor = tensors[value.toTensor().unsafeGetTensorImpl()];
+    TensorRef &tensor = tensorOf(value.toTensor());
     if (!tensor)
       tensor = emitter.makeConstant(value.toTensor());
     return tensor;
@@ -216,7 +223,7 @@ Item Interpreter::getAttribute(const Object &object, const std::string &name) {
   jit::Object holder(object);
   c10::IValue value = holder.attr(name);
   if (value.isTensor() && value.toTensor().defined()) {
-    TensorRef &tensor = tensors[value.toTensor().unsafeGetTensorImpl()];
+    TensorRef &tensor = tensorOf(value.toTensor());
     if (!tensor) {
       tensor = std::make_shared<Tensor>();
       tensor->parameter = emitter.weights.declare(value.toTensor()).getSymName().str();

@@ -47,13 +47,15 @@ private:
 
   Item getAttribute(const Object &object, const std::string &name);
   Item fromIValue(const c10::IValue &value);
+  TensorRef &tensorOf(const at::Tensor &tensor); // null where it is met first
   bool toBool(const Item &item, const std::string &what);
   mlir::Location locate(torch::jit::Node *node);
 
   Emitter &emitter;
   Aten &aten;
   std::unordered_map<const c10::ivalue::Object *, int> callCounts;
-  std::unordered_map<const c10::TensorImpl *, TensorRef> tensors; // of attributes
+  std::unordered_map<const c10::TensorImpl *, TensorRef> tensors; // attributes and constants
+  std::vector<at::Tensor> kept;                                   // so that these addresses stay taken
   std::map<std::pair<const c10::ivalue::Object *, std::string>, Item> replaced; // attributes that were set
   std::vector<Object> running;
   unsigned depth = 0;

@@ -25,7 +25,12 @@ public:
 
   LogicalResult run() {
     Block::iterator at = main.getBody().front().begin();
-    return LogicalResult(outline(0, at));
+    if (failed(outline(0, at)))
+      return failure();
+    // In the order in which the model calls them.
+    for (auto &[number, function] : functions)
+      function->moveBefore(main->getBlock(), main->getBlock()->end());
+    return success();
   }
 
 private:
@@ -61,7 +66,7 @@ private:
     }
     if (call == 0)
       return main.getOperation();
-    return makeFunction(calls[call], ops.getArrayRef(), at);
+    return makeFunction(call, ops.getArrayRef(), at);
   }
 
   /// Dims of tensors, for arguments and results; empty for index values.
@@ -75,7 +80,8 @@ private:
         builder.getNamedAttr(dimsAttrName, getDimsAttr(builder.getContext(), *shape)));
   }
 
-  FailureOr<Operation *> makeFunction(const ModuleCall &call, ArrayRef<Operation *> ops, Block::iterator at) {
+  FailureOr<Operation *> makeFunction(int number, ArrayRef<Operation *> ops, Block::iterator at) {
+    const ModuleCall &call = calls[number];
     llvm::SmallPtrSet<Operation *, 32> inside(llvm::from_range, ops);
     llvm::SetVector<Value> inputs, outputs;
     for (Operation *op : ops) {
@@ -105,6 +111,7 @@ private:
     function.setAllArgAttrs(argAttrs);
     function.setAllResultAttrs(resultAttrs);
     symbols.insert(function);
+    functions[number] = function;
 
     builder.setInsertionPoint(at->getBlock(), at);
     auto callOp = func::CallOp::create(builder, loc, function, inputs.getArrayRef());
@@ -134,6 +141,7 @@ private:
   SymbolTable symbols;
   OpBuilder builder;
   llvm::StringMap<int> numbers;
+  std::map<int, func::FuncOp> functions; // by call
 };
 } // namespace
 

@@ -85,7 +85,8 @@ static Answer number(Aten &aten, const Call &call) {
   const Item &item = call.args[0].isTensor() ? call.args[0].tensor()->number : call.args[0];
   StringRef name = call.name == "aten::is_nonzero" ? "Bool" : call.schema->name();
   if (item.isNone())
-    aten.failDataDependent("uses the value of a computed tensor as a Python number (" + call.name + ")");
+    aten.failDataDependent(call.name + " makes a Python number of a computed tensor, so what follows depends on the "
+                                       "values of a tensor");
   if (item.isIndex()) {
     if (name.contains("Bool"))
       return Results{c10::IValue(!aten.emitter.equal(item, c10::IValue(0)))};
@@ -195,6 +196,79 @@ static Answer convolution(Aten &aten, const Call &call) {
                             c10::IValue(false), makeInts(std::vector<int64_t>(dims, 0)), call.args[6]})};
 }
 
+static bool isConstant(const Item &item, int64_t value) {
+  return item.constant() && item.constant()->isInt() && item.constant()->toInt() == value;
+}
+
+/// A slice of everything.
+static Answer slice(Aten &aten, const Call &call) {
+  bool whole = call.args[0].isTensor() && (call.args[2].isNone() || isConstant(call.args[2], 0)) &&
+               (call.args[3].isNone() || isConstant(call.args[3], INT64_MAX)) && isConstant(call.args[4], 1);
+  return whole ? alias(aten, call) : std::nullopt;
+}
+
+/// What stands before, the new part, what stands behind.
+static Results replacePart(Aten &aten, const Item &self, const Item &part, const Item &dim, const Item &start,
+                           const Item &end) {
+  std::vector<Item> parts;
+  if (!start.isNone() && !isConstant(start, 0))
+    parts.push_back(aten.call("aten::slice.Tensor", {self, dim, c10::IValue(0), start}));
+  parts.push_back(part);
+  if (!end.isNone() && !isConstant(end, INT64_MAX))
+    parts.push_back(aten.call("aten::slice.Tensor", {self, dim, end, c10::IValue(INT64_MAX)}));
+  if (parts.size() == 1)
+    return {part};
+  return {aten.call("aten::cat", {makeList(c10::TensorType::get(), std::move(parts)), dim})};
+}
+
+static Answer sliceScatter(Aten &aten, const Call &call) {
+  if (!isConstant(call.args[5], 1))
+    return std::nullopt;
+  return replacePart(aten, call.args[0], call.args[1], call.args[2], call.args[3], call.args[4]);
+}
+
+static Answer selectScatter(Aten &aten, const Call &call) {
+  int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank(), dim = aten.toInt(call.args[2]);
+  Item normal = c10::IValue(dim < 0 ? dim + rank : dim), index = call.args[3];
+  Item end = isConstant(index, -1) ? Item(c10::IValue(INT64_MAX)) : aten.emitter.add(index, c10::IValue(1));
+  return replacePart(aten, call.args[0], aten.call("aten::unsqueeze", {call.args[1], normal}), normal, index, end);
+}
+
+/// upsample_*.vec takes output sizes or scales; the plain form takes both, and scales as single floats.
+static Answer upsample(Aten &aten, const Call &call) {
+  const ListItem *scales = call.arg("scale_factors").list();
+  Item sizes = call.arg("output_size");
+  TensorShape shape = aten.emitter.shapeOf(*call.args[0].tensor());
+  std::vector<Item> outputs, scaleItems;
+  for (int64_t dim = 2; dim < shape.rank(); ++dim) {
+    scaleItems.push_back(scales ? scales->items[dim - 2] : Item());
+    if (!scales)
+      continue;
+    double scale = scales->items[dim - 2].constant()->toDouble();
+    Item size = aten.emitter.sizeOf(*call.args[0].tensor(), dim);
+    bool whole = scale == static_cast<double>(static_cast<int64_t>(scale));
+    outputs.push_back(whole ? aten.emitter.mul(size, c10::IValue(static_cast<int64_t>(scale)))
+                            : Item(c10::IValue(static_cast<int64_t>(aten.toInt(size) * scale))));
+  }
+  std::vector<Item> args = {call.args[0], scales ? Item(makeList(c10::IntType::get(), outputs)) : sizes};
+  if (const Item &corners = call.arg("align_corners"); !corners.isNone())
+    args.push_back(corners);
+  args.insert(args.end(), scaleItems.begin(), scaleItems.end());
+  return Results{aten.call(call.schema->name(), std::move(args))};
+}
+
+/// In training the running statistics are only written, which training does not keep.
+static Answer batchNorm(Aten &aten, const Call &call) {
+  const c10::IValue *training = call.arg("training").constant();
+  if (!training || !training->toBool() || call.args[3].isNone())
+    return std::nullopt;
+  aten.emitter.remarks.push_back("batch_norm " + aten.emitter.where() +
+                                 " updates its running statistics; training does not keep them");
+  Call withoutStatistics = call;
+  withoutStatistics.args[3] = withoutStatistics.args[4] = Item();
+  return aten.run(withoutStatistics);
+}
+
 static Answer reverseSubtract(Aten &aten, const Call &call) {
   return Results{aten.call("aten::sub.Tensor", {call.args[1], call.args[0], call.args[2]})};
 }
@@ -273,7 +347,7 @@ static bool isMask(Aten &aten, const Item &item) {
 static Answer index(Aten &aten, const Call &call) {
   for (const Item &entry : call.args[1].list()->items)
     if (isMask(aten, entry))
-      aten.failDataDependent("indexes with a mask, so the result's size depends on its values");
+      aten.failDataDependent("indexing with a mask gives a size that depends on the values of a tensor");
   return std::nullopt;
 }
 
@@ -286,7 +360,7 @@ static Answer indexPut(Aten &aten, const Call &call) {
   Item value = call.args[2];
   bool accumulates = call.args[3].constant() && call.args[3].constant()->toBool();
   if (indices.size() != 1 || accumulates || aten.emitter.shapeOf(*value.tensor()).numElements().constant() != 1)
-    aten.failDataDependent("writes several elements through a mask, so which goes where depends on its values");
+    aten.failDataDependent("writing several elements through a mask puts them where the values of a tensor say");
   Item mask = indices[0];
   int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank();
   for (int64_t dim = aten.emitter.shapeOf(*mask.tensor()).rank(); dim < rank; ++dim)
@@ -369,6 +443,17 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
       {"aten::conv1d.padding", convolution},
       {"aten::conv2d.padding", convolution},
       {"aten::conv3d.padding", convolution},
+      {"aten::slice.Tensor", slice},
+      {"aten::slice_scatter", sliceScatter},
+      {"aten::select_scatter", selectScatter},
+      {"aten::upsample_nearest1d.vec", upsample},
+      {"aten::upsample_nearest2d.vec", upsample},
+      {"aten::upsample_nearest3d.vec", upsample},
+      {"aten::upsample_linear1d.vec", upsample},
+      {"aten::upsample_bilinear2d.vec", upsample},
+      {"aten::upsample_bicubic2d.vec", upsample},
+      {"aten::upsample_trilinear3d.vec", upsample},
+      {"aten::batch_norm", batchNorm},
       {"aten::rsub.Tensor", reverseSubtract},
       {"aten::square", square},
       {"aten::mT", transposeLast},

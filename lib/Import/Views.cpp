@@ -23,10 +23,6 @@ static bool isPerhapsView(StringRef name) {
   return name.starts_with("aten::reshape") || name.starts_with("aten::flatten") || name.starts_with("aten::contiguous");
 }
 
-static bool isConstant(const Item &item, int64_t value) {
-  return item.constant() && item.constant()->isInt() && item.constant()->toInt() == value;
-}
-
 std::function<Value(Value, Value)> Aten::writeBackOf(const Call &call, const TensorRef &base, size_t result) {
   StringRef name = call.schema->name();
   auto tensor = [this](Value value) { return Item(emitter.makeTensor(value)); };
@@ -48,13 +44,8 @@ std::function<Value(Value, Value)> Aten::writeBackOf(const Call &call, const Ten
   };
   if (name == "aten::select")
     return scatter("aten::select_scatter", {args[1], args[2]});
-  if (name == "aten::slice") {
-    bool whole = (args[2].isNone() || isConstant(args[2], 0)) && (args[3].isNone() || isConstant(args[3], INT64_MAX)) &&
-                 isConstant(args[4], 1);
-    if (whole)
-      return [](Value, Value part) { return part; };
+  if (name == "aten::slice")
     return scatter("aten::slice_scatter", {args[1], args[2], args[3], args[4]});
-  }
   if (name == "aten::narrow" && args[2].isInt())
     return scatter("aten::slice_scatter", {args[1], args[2], emitter.add(args[2], args[3]), c10::IValue(1)});
   if (name == "aten::unbind")

@@ -81,9 +81,12 @@ ParamOp Weights::create(const std::string &name, const at::Tensor &tensor, Strin
   if (!tensor.is_contiguous())
     strides = builder.getDenseI64ArrayAttr(ArrayRef(tensor.strides().data(), tensor.strides().size()));
   auto type = RankedTensorType::get(ArrayRef(tensor.sizes().data(), tensor.sizes().size()), element);
+  if (last)
+    builder.setInsertionPointAfter(last);
   auto param =
       ParamOp::create(builder, loc, name, type, offset, kind, tensor.requires_grad() && kind == "parameter", strides,
                       ArrayAttr());
+  last = param;
   byName[name] = param;
   byTensor.emplace(tensor.unsafeGetTensorImpl(), param);
   kept.push_back(tensor);

@@ -45,6 +45,7 @@ private:
   mlir::Location loc;
   std::shared_ptr<Archive> archive;
   std::string file;
+  mlir::Operation *last = nullptr; // the declaration that the next one follows
   llvm::StringMap<ParamOp> byName;
   std::unordered_map<const c10::TensorImpl *, ParamOp> byTensor;
   std::vector<at::Tensor> kept; // so that addresses stay taken

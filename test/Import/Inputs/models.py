@@ -1,0 +1,235 @@
+"""Small training models as TorchScript, each with something that import must cope with.
+
+    python models.py OUT     writes OUT/<name>.pt and OUT/<name>.safetensors for every model, unless they are newer
+
+Values that a test relies on are PyTorch's own: forward() of the module itself.
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torch.nn import functional as F
+
+warnings.simplefilter("ignore")
+
+
+class Tied(nn.Module):
+    """One weight under two names, and two parameters that are views of one storage."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(16, 8)
+        self.head = nn.Linear(8, 16, bias=False)
+        self.head.weight = self.embed.weight
+        self.frozen = nn.Parameter(torch.ones(8), requires_grad=False)
+        whole = torch.randn(24)
+        self.first = nn.Parameter(whole[:8])
+        self.second = nn.Parameter(whole[8:].view(8, 2)[:, 1])
+        self.register_buffer("shift", torch.arange(8.0))
+
+    def forward(self, ids):
+        x = self.embed(ids) * self.first + self.second + self.shift * self.frozen
+        return F.cross_entropy(self.head(x[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+
+
+class Twice(nn.Module):
+    """A module that is called twice, and one whose call returns a tuple."""
+
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(4, 4)
+
+        def forward(self, x):
+            y = self.lin(x)
+            return y, y * 2
+
+    def __init__(self):
+        super().__init__()
+        self.pair = Twice.Pair()
+
+    def forward(self, x):
+        a, b = self.pair(x)
+        c, d = self.pair(a + b)
+        return (c * d).mean()
+
+
+class InPlace(nn.Module):
+    """Updates in place: of a fresh tensor, through a view, of a slice, and an activation's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.act = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        y = self.act(self.lin(x))
+        y.mul_(2).add_(x)
+        shifted = torch.zeros_like(x)
+        shifted[:, 1:] = y[:, :-1].clone()
+        shifted[:, 0] = 3.0
+        row = shifted[0]
+        shifted += 1.0
+        return (shifted * y).sum() + row.sum()
+
+
+class Scripted(nn.Module):
+    """Scripted: constant branches, a loop over a list, an assertion about sizes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.deep = True
+        self.norm = None
+
+    def forward(self, x: torch.Tensor, scale: float = 2.0):
+        assert x.dim() == 2, "x has no two dims"
+        outputs = []
+        for layer in self.layers:
+            x = layer(x)
+            if self.deep:
+                x = torch.relu(x)
+            outputs.append(x)
+        total = outputs[0]
+        for i in range(1, len(outputs)):
+            total = total + outputs[i]
+        if x.size(1) == 4:
+            total = total * scale
+        return total.view(x.shape[0], -1).mean()
+
+
+class Sizes(nn.Module):
+    """Sizes as numbers: floor division, a product, a size as a value."""
+
+    def forward(self, x):
+        half = x.shape[1] // 2
+        pair = torch.cat([x[:, half:], -x[:, :half]], dim=1)
+        flat = pair.reshape(x.shape[0] * x.shape[1])
+        return (flat * flat).sum() / x.shape[0] + torch.arange(x.shape[1]).sum()
+
+
+class Unknown(nn.Module):
+    """Operators that braid has no op for."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(6, 6)
+
+    def forward(self, x):
+        y = torch.special.i1(self.lin(x))
+        y = torch.logcumsumexp(y, dim=1)
+        y = F.interpolate(y[None], scale_factor=2.0, mode="linear")[0]
+        return y.square().mean()
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            x = x * 2
+        return x.mean()
+
+
+class Nonzero(nn.Module):
+    def forward(self, x):
+        return x[x > 0].mean()
+
+
+class NotScalar(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+class Pair(nn.Module):
+    def forward(self, x):
+        return x.mean(), x
+
+
+class Norm(nn.Module):
+    """Running statistics, which the forward pass updates."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.norm(x).square().mean()
+
+
+class Strided(nn.Module):
+    """An update through a reshape, which may or may not share the tensor's memory."""
+
+    def forward(self, x):
+        y = x * 2
+        z = y.t().reshape(-1)
+        z.add_(1)
+        return (y * 3).mean() + z.mean()
+
+
+class Dropout(nn.Module):
+    def forward(self, x):
+        return F.dropout(x, 0.1).mean()
+
+
+class Large(nn.Module):
+    """A constant of the trace that is too large to be written out."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(256, 256)
+
+    def forward(self, x):
+        return (self.lin(x) @ Large.table).mean()
+
+
+Large.table = torch.randn(256, 256)  # no buffer: the tracer makes a constant of it
+
+
+def floats(*shape):
+    return {"x": torch.randn(*shape)}
+
+
+MODELS = {
+    "tied": (Tied(), {"ids": torch.randint(0, 16, (2, 5))}, "trace"),
+    "twice": (Twice(), floats(3, 4), "trace"),
+    "inplace": (InPlace(), floats(3, 4), "trace"),
+    "scripted": (Scripted(), floats(3, 4), "script"),
+    "sizes": (Sizes(), floats(3, 6), "trace"),
+    "unknown": (Unknown(), floats(3, 6), "trace"),
+    "branch": (Branch(), floats(3, 4), "script"),
+    "nonzero": (Nonzero(), floats(3, 4), "trace"),
+    "not_scalar": (NotScalar(), floats(3, 4), "trace"),
+    "pair": (Pair(), floats(3, 4), "trace"),
+    "norm": (Norm(), floats(3, 4), "trace"),
+    "strided": (Strided(), floats(3, 4), "trace"),
+    "dropout": (Dropout(), floats(3, 4), "trace"),
+    "large": (Large(), floats(3, 256), "trace"),
+}
+
+
+def main():
+    out = Path(sys.argv[1])
+    stamp = out / "stamp"
+    if stamp.exists() and stamp.stat().st_mtime > Path(__file__).stat().st_mtime:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    for name, (model, batch, how) in MODELS.items():
+        model.train()
+        if how == "script":
+            module = torch.jit.script(model)
+        else:
+            module = torch.jit.trace(model, tuple(batch.values()), check_trace=False)
+        module.save(str(out / f"{name}.pt"))
+        save_file({f"step0/{key}": value for key, value in batch.items()}, out / f"{name}.safetensors")
+    x = torch.randn(5, 4)
+    save_file({"step0/x": torch.randn(3, 4), "step1/x": x}, out / "vary.safetensors")
+    save_file({"step0/y": x}, out / "wrong_name.safetensors")
+    stamp.touch()
+
+
+if __name__ == "__main__":
+    main()
