@@ -43,13 +43,17 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
   switch (phase) {
   case Phase::Import: // done by the importer
     return;
-  case Phase::Shapes:
+  case Phase::Shapes: {
+    FreezeOptions freeze;
+    freeze.planFile = options.plan;
+    manager.addPass(createFreeze(freeze));
     manager.addPass(createInlineModules());
     manager.addPass(createResolveShapes());
     manager.addPass(createRaiseMergeRows());
     manager.addPass(createSplitLoss());
     manager.addPass(createAnalyzeSamples());
     return;
+  }
   case Phase::Units:
     manager.addPass(createOutlineUnits());
     return;

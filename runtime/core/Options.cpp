@@ -44,7 +44,7 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   auto *decayOption = app.add_option("--weight-decay", weightDecay, "0.01 for adamw, 0 for sgd")->group(optimizer);
   auto *momentumOption = app.add_option("--momentum", momentum, "SGD's: 0")->group(optimizer);
   app.add_flag("--nesterov", nesterov, "SGD with Nesterov's momentum")->group(optimizer);
-  app.add_option("--clip-norm", options.clipNorm, "Largest norm of all gradients together")
+  app.add_option("--clip-norm", options.clipNorm, "Largest norm of all gradients together (the plan's)")
       ->check(CLI::PositiveNumber)
       ->group(optimizer);
 

@@ -49,8 +49,11 @@ public:
     if (std::string device = plan["device"].string(); device != "cpu")
       plan["device"].fail(text("is ", device, " and this runtime has only cpu; compile with --device cpu"));
     program.symbols = plan["symbols"].map([](const JsonNode &node) { return node["name"].string(); });
-    if (plan.has("optimizer"))
+    if (plan.has("optimizer")) {
       program.optimizer = readOptimizer(plan["optimizer"]);
+      if (plan["optimizer"].has("clip"))
+        program.clipNorm = plan["optimizer"]["clip"].real();
+    }
 
     for (const JsonNode &node : plan["inputs"].list())
       program.inputs.push_back(readInput(node));
@@ -286,6 +289,30 @@ private:
       for (const plan::Action &action : schedule->rows[rank])
         checkAction(node["rows"], rank, action);
     program.schedule = std::move(*schedule);
+    checkUpdate(node["rows"]);
+  }
+
+  /// A table without an update would train nothing and say so nowhere.
+  void checkUpdate(const JsonNode &node) {
+    using plan::ActionKind;
+    auto count = [&](int rank, ActionKind kind, int stage) {
+      const std::vector<plan::Action> &row = program.schedule.rows[rank];
+      return std::count_if(row.begin(), row.end(), [&](const plan::Action &action) {
+        return action.kind == kind && (stage < 0 || action.stage == stage);
+      });
+    };
+    for (int rank = 0; rank < program.worldSize; ++rank)
+      if (int64_t norms = count(rank, ActionKind::Norm, -1); norms != 1)
+        node.fail(
+            text("for rank ", rank, norms ? text(" has NORM ", norms, " times") : " has no NORM", "; it needs one"));
+    for (const ModelParameter &parameter : program.parameters)
+      if (parameter.updated && count(program.rankOf(parameter), ActionKind::Step, parameter.home) != 1)
+        node.fail(text("has a wrong update: ", parameter.name, " is updated and its stage ", parameter.home,
+                       " has no STEP, or several"));
+    for (size_t stage = 0; stage < program.stages.size(); ++stage)
+      for (int rank : {program.stages[stage].rank, 0})
+        if (program.stages[stage].loss && count(rank, ActionKind::Loss, static_cast<int>(stage)) != 1)
+          node.fail(text("for rank ", rank, " has no LOSS of stage ", stage, ", or several"));
   }
 
   void checkAction(const JsonNode &node, int rank, const plan::Action &action) {

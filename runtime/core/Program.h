@@ -101,6 +101,7 @@ struct Program {
   LossCounts counts;
   plan::Schedule schedule;
   OptimizerSettings optimizer;
+  double clipNorm = 0; // largest norm of all gradients together; 0: none
   std::string planText; // as compiled in
   braid_initializer initialize = nullptr;
 

@@ -24,7 +24,8 @@ static plan::Status train(const Session &session, int rank, Transport *transport
 
   ParameterStore parameters(program, rank, session.weights);
   Optimizer optimizer(options.optimizer);
-  Executor executor(program, rank, transport, parameters, optimizer, {options.clipNorm, options.dumpGradients});
+  double clipNorm = options.clipNorm > 0 ? options.clipNorm : program.clipNorm;
+  Executor executor(program, rank, transport, parameters, optimizer, {clipNorm, options.dumpGradients});
   std::optional<MetricsFile> metricsFile;
   std::optional<Progress> progress;
   if (rank == 0) {

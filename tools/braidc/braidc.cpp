@@ -183,6 +183,10 @@ int main(int argc, char **argv) {
   if (toFile && outputFile.empty())
     return fail("say where the result goes: -o FILE");
 
+  if (!outputFile.empty() && outputFile != "-")
+    if (StringRef folder = sys::path::parent_path(outputFile); !folder.empty() && !sys::fs::is_directory(folder))
+      return fail("cannot write '" + outputFile + "': there is no folder '" + folder.str() + "'");
+
   mlir::DialectRegistry registry;
   braid::registerAllDialects(registry);
   braid::registerAllPasses();

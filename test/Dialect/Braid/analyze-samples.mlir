@@ -34,7 +34,7 @@ module attributes {braid.symbols = {batch = 2 : i64}} {
 
 // So does a statistic over the batch.
 
-// CHECK: braid.whole_loss = "braid.mean_dim in norm at {{.*}} reduces over the samples"
+// CHECK: braid.whole_loss = "braid.mean_dim in norm at {{.*}} mixes samples"
 module attributes {braid.symbols = {batch = 2 : i64}} {
   func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
     %m = braid.mean_dim(self = %x, dim = [0]) {path = "norm"} : (tensor<?x7xf32>) -> tensor<7xf32>

@@ -10,7 +10,7 @@
 // CHECK: func.func @prologue
 // CHECK: pipe.value 0 of 0 : tensor<?x4xf64> {dims = ["batch", "4"], gradient, name = "up"}
 // CHECK: pipe.edge 0 from 0 to 1
-// CHECK: func.func @stage0.forward(%{{.*}}: tensor<4x4xf64> {{.*}}, %{{.*}}: tensor<?x4xf64> {{.*}}) -> (tensor<?x4xf64>
+// CHECK: func.func @stage0.forward(%{{.*}}: tensor<4x4xf64>, %{{.*}}: tensor<?x4xf64> {{.*}}) -> (tensor<?x4xf64>
 // CHECK: func.func @stage0.backward_input
 // CHECK: func.func @stage0.backward(
 // CHECK: func.func @stage0.backward_weight

@@ -47,8 +47,11 @@ std::string stripCalls(StringRef path) {
   return out;
 }
 
+/// "fc" of "net.layers.0.fc".
+StringRef lastPart(StringRef path) { return path.contains('.') ? path.rsplit('.').second : path; }
+
 bool isListElement(StringRef path) {
-  StringRef last = path.rsplit('.').second.empty() ? path : path.rsplit('.').second;
+  StringRef last = lastPart(path);
   return !last.empty() && llvm::all_of(last, llvm::isDigit);
 }
 
@@ -431,7 +434,7 @@ private:
 
   std::string nameFor(const Unit &unit) {
     if (unit.glue)
-      return unit.inputOnly ? "inputs" : unit.path.empty() ? "glue" : StringRef(unit.path).rsplit('.').second.str() + ".glue";
+      return unit.inputOnly ? "inputs" : unit.path.empty() ? "glue" : lastPart(unit.path).str() + ".glue";
     if (classes)
       if (auto name = classes.getAs<StringAttr>(unit.path))
         return name.str();

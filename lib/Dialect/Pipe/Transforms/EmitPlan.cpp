@@ -134,14 +134,8 @@ private:
       bool stack = !first.empty() && first == batch;
       if (file)
         for (const plan::PlanInput &entry : file->inputs)
-          if (entry.name == name.getValue() && entry.collate) {
-            using Kind = plan::CollateRule::Kind;
-            if (entry.collate->kind != Kind::Stack && entry.collate->kind != Kind::Shared)
-              return emitError(FileLineColLoc::get(module.getContext(), file->name, entry.location.line,
-                                                   entry.location.column))
-                     << "input '" << entry.name << "' has a collate rule that is not built: stack and shared are";
-            stack = entry.collate->kind == Kind::Stack;
-          }
+          if (entry.name == name.getValue() && entry.collate)
+            stack = entry.collate->kind == plan::CollateRule::Kind::Stack;
       inputNumber[name.getValue()] = array.size();
       array.push_back(json::Object{{"name", name.getValue()},
                                    {"dtype", *dtype},

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanSupport.h"
 #include "StageFunctions.h"
 
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
@@ -41,9 +42,11 @@ struct FormStages : impl::FormStagesBase<FormStages> {
       if (!read)
         return emitError(UnknownLoc::get(&getContext())) << read.error();
       file = *read;
+      if (failed(checkPlanIsSupported(&getContext(), *file)))
+        return failure();
     }
     if (stages < 1)
-      return module.emitError() << "the number of stages must be at least 1, not " << stages;
+      return module.emitError() << "the number of stages must be at least 1, not " << stages.getValue();
     int64_t count = microbatches ? microbatches : file && file->schedule ? file->schedule->microbatches : 1;
     if (count < 1)
       return module.emitError() << "the number of micro-batches must be at least 1, not " << count;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StageAssignment.h"
+#include "PlanSupport.h"
 
 #include "braid/Plan/Partition.h"
 #include "braid/Plan/Text.h"
@@ -121,6 +122,13 @@ public:
           ++next;
         part.ranks.push_back(next);
       }
+    int world = static_cast<int>(taken.size());
+    for (const Part &part : ordered)
+      for (int rank : part.ranks)
+        if (rank >= world)
+          return emitPlanError(main.getContext(), file)
+                 << "component '" << part.name << "' uses rank " << rank << ", but all components together use "
+                 << world << " ranks: number them from 0 to " << world - 1 << " without gaps";
     return cut(ordered);
   }
 
@@ -135,7 +143,7 @@ private:
   static StringRef pathOf(CallOp call) { return call.getPath().value_or(""); }
 
   InFlightDiagnostic planError(const plan::PlanFile &file, plan::PlanLocation at) {
-    return emitError(FileLineColLoc::get(main.getContext(), file.name, at.line, at.column));
+    return emitPlanError(main.getContext(), file, at);
   }
 
   std::string nearestUnit(StringRef pattern) {

@@ -10,6 +10,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+def Freeze : Pass<"braid-freeze", "::mlir::ModuleOp"> {
+  let summary = "Freezes the parameters of the plan's frozen components";
+  let description = [{
+    A parameter belongs to the component of its module; that of a frozen one loses `requires_grad`, so nothing is
+    computed for its gradient.
+  }];
+  let options = [Option<"planFile", "plan", "std::string", "\"\"", "plan.yaml">];
+  let statistics = [Statistic<"numFrozen", "frozen", "Parameters frozen">];
+}
+
 def InlineModules : Pass<"braid-inline-modules", "::mlir::ModuleOp"> {
   let summary = "Inlines the functions of module calls into @main";
   let description = [{

@@ -1,0 +1,54 @@
+//===- PlanSupport.cpp - What of a plan is compiled -----------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanSupport.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
+
+using namespace mlir;
+
+namespace braid::pipe {
+
+InFlightDiagnostic emitPlanError(MLIRContext *context, const plan::PlanFile &file, plan::PlanLocation at) {
+  return emitError(FileLineColLoc::get(context, file.name, at.line, at.column));
+}
+
+LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &file) {
+  bool supported = true;
+  auto refuse = [&](bool asked, const Twine &key, StringRef instead, plan::PlanLocation at = {}) {
+    if (!asked)
+      return;
+    emitPlanError(context, file, at) << "'" << key << "' is not compiled yet: " << instead;
+    supported = false;
+  };
+  for (const plan::PlanInput &input : file.inputs)
+    refuse(input.collate && input.collate->kind != plan::CollateRule::Kind::Stack &&
+               input.collate->kind != plan::CollateRule::Kind::Shared,
+           "inputs." + input.name + ".collate", "stack and shared are; pad and join in the data", input.location);
+  for (const plan::PlanComponent &component : file.components)
+    refuse(component.sequenceParallel, "components." + component.name + ".layout", "leave it out", component.location);
+  if (file.schedule) {
+    refuse(file.schedule->directions != 1, "schedule.directions", "use 1");
+    refuse(file.schedule->chunks != 1, "schedule.chunks", "use 1");
+    refuse(file.schedule->async, "schedule.async", "use false");
+    refuse(!file.schedule->table.empty(), "schedule.table", "use kind: 1f1b or gpipe");
+  }
+  refuse(file.balance != "none", "balance", "use none");
+  refuse(!file.computePrecision.empty() || !file.masterPrecision.empty(), "precision",
+         "the model trains in the dtypes it was traced in");
+  for (const plan::PlanRecompute &entry : file.recompute)
+    refuse(entry.policy != "none", "recompute", "use none", entry.pattern.location);
+  if (file.optimizer) {
+    refuse(file.optimizer->schedule.kind != "constant" || file.optimizer->schedule.warmup > 0, "optimizer.schedule",
+           "use kind: constant without warmup");
+    refuse(file.optimizer->zero > 0, "optimizer.zero", "use 0");
+  }
+  return success(supported);
+}
+
+} // namespace braid::pipe
