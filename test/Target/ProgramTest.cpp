@@ -178,6 +178,7 @@ TEST_F(Program, ForwardAndBackwardEqualAutograd) {
   ASSERT_EQ(call("stage0_forward", {4, 3}, inputs, forward), 0) << braid_rt_message();
   EXPECT_TRUE(at::allclose(forward[0], expected.detach(), 1e-14, 0));
   EXPECT_TRUE(forward[3].is_same(inputs[4]));
+  EXPECT_GT(CountingAllocator::get().live, before); // the count sees what programs make
   std::vector<at::Tensor> operands(inputs.begin(), inputs.end() - 1), gradients(4);
   operands.insert(operands.end(), forward.begin() + 1, forward.end());
   ASSERT_EQ(call("stage0_backward", {4, 3}, operands, gradients), 0) << braid_rt_message();
@@ -207,6 +208,16 @@ TEST_F(Program, FailureNamesPathAndLineAndLeavesNothing) {
   EXPECT_NE(message.find("f64[4, 3]"), std::string::npos) << message;
   for (const at::Tensor &result : results)
     EXPECT_FALSE(result.defined());
+
+  // A gradient that fails with other handles alive.
+  ASSERT_EQ(call("stage0_forward", {4, 3}, inputs, results), 0) << braid_rt_message();
+  std::vector<at::Tensor> operands(inputs.begin(), inputs.end() - 1), gradients(4);
+  operands.insert(operands.end(), results.begin() + 1, results.end());
+  EXPECT_NE(call("stage0_backward", {5, 3}, operands, gradients), 0);
+  message = braid_rt_message();
+  EXPECT_EQ(message.find("the gradient of aten::mish at program.mlir:"), 0u) << message;
+  for (const at::Tensor &gradient : gradients)
+    EXPECT_FALSE(gradient.defined());
 }
 
 TEST_F(Program, MergesRowsAndCountsThem) {
