@@ -1,0 +1,158 @@
+//===- BatchesTest.cpp - Dividing and refusing batches --------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/Batches.h"
+#include "TestFiles.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+using namespace braid;
+using namespace braid::runtime;
+using namespace braid::test;
+
+static plan::Expr expr(const char *text) { return *plan::Expr::parse(text); }
+
+namespace {
+/// Inputs ids [batch, seq] and mask [batch, seq + 1], a shared table [seq, 4], and a guard on seq.
+class BatchesTest : public testing::Test {
+protected:
+  BatchesTest() {
+    program.symbols = {"batch", "seq"};
+    program.inputs = {{"ids", BRAID_F64, {expr("batch"), expr("seq")}, true},
+                      {"mask", BRAID_F64, {expr("batch"), expr("seq + 1")}, true},
+                      {"table", BRAID_F64, {expr("seq"), expr("4")}, false}};
+    program.microbatches = 2;
+  }
+
+  std::string divideError(std::vector<std::vector<int64_t>> shapes) {
+    plan::Result<std::vector<MicroBatch>> result = divide(program, shapes);
+    return result ? "" : result.error();
+  }
+  void expectPart(const std::string &error, const char *part) {
+    EXPECT_NE(error.find(part), error.npos) << "not '" << part << "' but: " << error;
+  }
+  std::string openError(const std::vector<NamedTensor> &tensors, int64_t steps = 0) {
+    writeTensors(folder / "batch.safetensors", tensors);
+    plan::Result<Batches> batches = Batches::open(program, folder / "batch.safetensors", steps);
+    return batches ? "" : batches.error();
+  }
+  static NamedTensor tensor(const std::string &name, std::vector<int64_t> shape) {
+    size_t count = 1;
+    for (int64_t size : shape)
+      count *= static_cast<size_t>(size);
+    return {name, shape, numbers(name.size(), count)};
+  }
+
+  Program program;
+  TemporaryFolder folder;
+};
+} // namespace
+
+TEST_F(BatchesTest, DividesSamplesAndBindsSymbols) {
+  plan::Result<std::vector<MicroBatch>> result = divide(program, {{5, 3}, {5, 4}, {3, 4}});
+  ASSERT_TRUE(result) << result.error();
+  ASSERT_EQ(result->size(), 2u);
+  EXPECT_EQ((*result)[0].begin, 0);
+  EXPECT_EQ((*result)[0].samples, 3);
+  EXPECT_EQ((*result)[0].symbols, (std::vector<int64_t>{3, 3}));
+  EXPECT_EQ((*result)[1].begin, 3);
+  EXPECT_EQ((*result)[1].samples, 2);
+  EXPECT_EQ((*result)[1].symbols, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(*evaluate(program, {expr("batch*seq"), expr("seq + 1")}, (*result)[1]), (std::vector<int64_t>{6, 4}));
+}
+
+TEST_F(BatchesTest, RefusesShapesThatDoNotFit) {
+  expectPart(divideError({{4, 3, 1}, {4, 4}, {3, 4}}),
+             "input 'ids' has 3 dims, [4, 3, 1], and the program takes 2, [batch, seq]");
+  expectPart(divideError({{4, 3}, {6, 4}, {3, 4}}), "input 'ids' has 4 samples and input 'mask' has 6");
+  expectPart(divideError({{4, 3}, {4, 5}, {3, 4}}),
+             "dim 1 of input 'mask' is 5 and must be seq + 1, which is 4 with seq = 3");
+  expectPart(divideError({{4, 3}, {4, 4}, {2, 4}}), "seq is 3 in dim 1 of input 'ids' and 2 in dim 0 of input 'table'");
+  expectPart(divideError({{4, 3}, {4, 4}, {3, 5}}), "dim 1 of input 'table' is 5 and must be 4");
+  expectPart(divideError({{1, 3}, {1, 4}, {3, 4}}), "the batch has 1 samples and the program divides it into 2");
+  program.guards = {{expr("seq"), expr("8"), "broadcast with net.position at modeling.py:12"}};
+  std::string error = divideError({{4, 3}, {4, 4}, {3, 4}});
+  expectPart(error, "seq = 8 for broadcast with net.position at modeling.py:12");
+  expectPart(error, "which is 3");
+  expectPart(error, "in micro-batch 0 of 2");
+  // A batch size that the trace fixed is that of a micro-batch.
+  program.guards.clear();
+  program.inputs[1].dims[0] = expr("4");
+  program.inputs[0].dims[0] = expr("4");
+  program.symbols = {"seq"};
+  expectPart(divideError({{4, 3}, {4, 4}, {3, 4}}), "dim 0 of input 'ids' is 2 and must be 4");
+  EXPECT_EQ(divideError({{8, 3}, {8, 4}, {3, 4}}), "");
+}
+
+TEST_F(BatchesTest, NothingToDivide) {
+  program.inputs = {{"table", BRAID_F64, {expr("seq"), expr("4")}, false}};
+  program.symbols = {"seq"};
+  expectPart(divideError({{3, 4}}), "no input holds samples");
+  program.microbatches = 1;
+  EXPECT_EQ(divideError({{3, 4}}), "");
+}
+
+TEST_F(BatchesTest, SlicesAndWrapsAround) {
+  std::vector<NamedTensor> tensors;
+  for (const char *step : {"step0/", "step1/"}) {
+    tensors.push_back(tensor(step + std::string("ids"), {4, 3}));
+    tensors.push_back(tensor(step + std::string("mask"), {4, 4}));
+    tensors.push_back(tensor(step + std::string("table"), {3, 4}));
+  }
+  tensors.push_back(tensor("other", {1})); // nobody's concern
+  tensors[3].values.assign(12, 5.0);
+  ASSERT_EQ(openError(tensors), "");
+  plan::Result<Batches> batches = Batches::open(program, folder / "batch.safetensors", 7);
+  ASSERT_TRUE(batches) << batches.error();
+  EXPECT_EQ(batches->count(), 2);
+  EXPECT_EQ(&batches->step(4), &batches->step(0));
+  const Batches::Step &step = batches->step(0);
+  EXPECT_EQ(step.samples, 4);
+  Tensor part = batches->slice(program, step, 0, 1);
+  EXPECT_EQ(part.sizes(), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(std::memcmp(part.data(), tensors[0].values.data() + 6, 6 * sizeof(double)), 0);
+  EXPECT_EQ(batches->slice(program, step, 2, 1).sizes(), (std::vector<int64_t>{3, 4})) << "shared inputs stay whole";
+  EXPECT_EQ(static_cast<double *>(batches->slice(program, batches->step(1), 0, 0).data())[0], 5.0);
+}
+
+TEST_F(BatchesTest, RefusesFilesBeforeTheFirstStep) {
+  NamedTensor ids = tensor("step0/ids", {4, 3}), mask = tensor("step0/mask", {4, 4}),
+              table = tensor("step0/table", {3, 4});
+  NamedTensor wrong = tensor("step0/msk", {4, 4});
+  std::string error = openError({ids, wrong, table});
+  expectPart(error, "no 'step0/mask'");
+  expectPart(error, "rename 'msk'?");
+  expectPart(openError({tensor("ids", {4, 3})}), "no batch");
+  expectPart(openError({}), "no batch");
+  expectPart(openError({ids, mask, table, tensor("step2/ids", {4, 3})}), "has step 2 and no step 1");
+  expectPart(openError({ids, mask, table, tensor("step1/ids", {4, 3})}), "no 'step1/mask'");
+  EXPECT_EQ(openError({ids, mask, table, tensor("step1/ids", {4, 3})}, 1), "") << "step 1 is not used";
+  program.inputs[0].dtype = BRAID_I64;
+  expectPart(openError({ids, mask, table}), "input 'ids' of step 0 in");
+  expectPart(openError({ids, mask, table}), "is f64 and the program takes i64");
+}
+
+TEST_F(BatchesTest, UnalignedDataIsCopied) {
+  // A byte before it puts the tensor at an odd address.
+  std::string path = folder / "odd.safetensors";
+  plan::Result<SafetensorsWriter> writer =
+      SafetensorsWriter::create(path, {{"a", BRAID_U8, {1}}, {"step0/x", BRAID_F64, {2}}});
+  ASSERT_TRUE(writer) << writer.error();
+  double x[] = {1.5, 2.5};
+  ASSERT_TRUE(writer->write("a", 1) && writer->write(x, sizeof x) && writer->finish());
+  program.symbols = {"n"};
+  program.inputs = {{"x", BRAID_F64, {expr("n")}, true}};
+  plan::Result<Batches> batches = Batches::open(program, path, 1);
+  ASSERT_TRUE(batches) << batches.error();
+  for (int m = 0; m < 2; ++m) {
+    Tensor part = batches->slice(program, batches->step(0), 0, m);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(part.data()) % sizeof(double), 0u);
+    EXPECT_EQ(part.item(), x[m]);
+  }
+}
