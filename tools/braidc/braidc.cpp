@@ -98,6 +98,19 @@ private:
 };
 } // namespace
 
+/// What a size in an error stands for.
+static void describeExample(const std::vector<braid::InputSpec> &inputs) {
+  if (inputs.empty())
+    return;
+  raw_ostream &os = WithColor::note(errs()) << "the example has";
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    os << (number ? ", " : " ") << input.name << ": " << input.elementType << "[";
+    llvm::interleaveComma(input.example, os);
+    os << "]";
+  }
+  os << "\n";
+}
+
 /// Dims that the plan names for inputs.
 static bool applyPlanInputs(std::vector<braid::InputSpec> &inputs) {
   braid::plan::Result<braid::plan::PlanFile> plan = braid::plan::readPlan(planFile);
@@ -146,8 +159,10 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
     return {};
   braid::ImportReport report;
   mlir::OwningOpRef<mlir::ModuleOp> module = braid::importTorchScript(context, options, &report);
-  if (!module)
+  if (!module) {
+    describeExample(options.inputs);
     return {};
+  }
   for (const std::string &remark : report.remarks)
     WithColor::remark(errs(), modelFile) << remark << "\n";
   if (!report.opaque.empty()) {

@@ -298,7 +298,10 @@ void printAtenOp(Operation *op, ArrayRef<ArgSpec> specs, OpAsmPrinter &printer) 
       }
       break;
     default:
-      if (arg.attr)
+      // Infinity prints as bits, which need their type to be read as a float again.
+      if (auto number = dyn_cast_or_null<FloatAttr>(arg.attr); number && !number.getValue().isFinite())
+        start(arg.name).printAttribute(arg.attr);
+      else if (arg.attr)
         start(arg.name).printAttributeWithoutType(arg.attr);
     }
     if (arg.kind != ArgKind::SymInt && arg.kind != ArgKind::SymIntList)
