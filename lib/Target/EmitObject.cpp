@@ -56,8 +56,8 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(ModuleOp module, c
   llvm::CodeGenOptLevel level = options.optimization == 0   ? llvm::CodeGenOptLevel::None
                                 : options.optimization == 1 ? llvm::CodeGenOptLevel::Less
                                                             : llvm::CodeGenOptLevel::Default;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, cpu, features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, level));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, cpu, features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, level));
   if (machine && !machine->getMCSubtargetInfo()->isCPUStringValid(cpu)) {
     module.emitError() << "LLVM knows no processor '" << cpu << "' for " << triple.str()
                        << "; x86-64, x86-64-v3 and native are usual";

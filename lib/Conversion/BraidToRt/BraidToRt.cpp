@@ -48,7 +48,8 @@ public:
     Block &block = function.getBody().front();
     for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
       if (!isa<RankedTensorType>(type))
-        return function.emitOpError() << "takes or returns " << type << "; functions of the pipe phase have tensors only";
+        return function.emitOpError() << "takes or returns " << type
+                                      << "; functions of the pipe phase have tensors only";
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();

@@ -115,8 +115,8 @@ LogicalResult FunctionEmitter::emit(Operation *op) {
       .Case([&](rt::CheckRowsOp rows) {
         auto callee = program.runtime("braid_rt_check_rows",
                                       {program.pointer, program.i64, program.pointer, program.pointer}, program.i32);
-        check(call(callee, {load(rows.getMask()), indices.lookup(rows.getRows()), address(program.string(rows.getWhat())),
-                            address(program.site(rows.getSiteAttr()))}));
+        check(call(callee, {load(rows.getMask()), indices.lookup(rows.getRows()),
+                            address(program.string(rows.getWhat())), address(program.site(rows.getSiteAttr()))}));
         return success();
       })
       .Case([&](rt::RetainOp retain) {
@@ -217,8 +217,8 @@ void FunctionEmitter::emitReturn(func::ReturnOp op) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
-SmallVector<ArgumentWords> FunctionEmitter::readArguments(ArrayAttr values, OperandRange tensors, OperandRange sizeValues,
-                                                          SmallVectorImpl<Value> &passed) {
+SmallVector<ArgumentWords> FunctionEmitter::readArguments(ArrayAttr values, OperandRange tensors,
+                                                          OperandRange sizeValues, SmallVectorImpl<Value> &passed) {
   SmallVector<ArgumentWords> words;
   auto tensor = tensors.begin();
   auto size = sizeValues.begin();

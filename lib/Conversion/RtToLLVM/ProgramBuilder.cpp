@@ -97,8 +97,9 @@ StringAttr ProgramBuilder::structure(StringRef name, ArrayRef<Field> fields, boo
 }
 
 static SmallVector<Field> siteFields(ProgramBuilder &program, rt::SiteAttr site) {
-  return {program.string(site ? site.getModule().getValue() : ""), program.string(site ? site.getFile().getValue() : ""),
-          site ? site.getLine() : 0};
+  if (!site)
+    return {program.string(""), program.string(""), 0};
+  return {program.string(site.getModule().getValue()), program.string(site.getFile().getValue()), site.getLine()};
 }
 
 StringAttr ProgramBuilder::site(rt::SiteAttr site) {
@@ -271,7 +272,8 @@ void ProgramBuilder::initializer() {
           .getResult();
     });
   }
-  LLVM::ReturnOp::create(inside, loc, LLVM::ConstantOp::create(inside, loc, i32, inside.getI32IntegerAttr(0)).getResult());
+  Value success = LLVM::ConstantOp::create(inside, loc, i32, inside.getI32IntegerAttr(0));
+  LLVM::ReturnOp::create(inside, loc, success);
 }
 
 void ProgramBuilder::finish(ArrayRef<StringAttr> entries, StringRef plan, bool emitMain) {

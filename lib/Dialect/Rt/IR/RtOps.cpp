@@ -188,7 +188,8 @@ static LogicalResult verifyArguments(Operation *op, ArrayAttr names, ArrayAttr v
       wantedSizes += llvm::count_if(list.asArrayRef(), ShapedType::isDynamic);
     } else if (auto type = dyn_cast<TypeAttr>(value)) {
       if (!getDtype(type.getValue()))
-        return op->emitOpError() << "argument " << name << " is " << type << ", which is no element type of the runtime";
+        return op->emitOpError() << "argument " << name << " is " << type
+                                 << ", which is no element type of the runtime";
     } else if (auto integer = dyn_cast<IntegerAttr>(value)) {
       if (!integer.getType().isSignlessInteger(64) && !integer.getType().isSignlessInteger(1))
         return op->emitOpError() << "argument " << name << " must be an i64 or i1, not " << integer.getType();
