@@ -61,6 +61,10 @@ plan::Result<std::vector<InputSpec>> readInputSpecs(mlir::MLIRContext &context, 
     const json::Array *shape = entry ? entry->getArray("shape") : nullptr;
     if (!dtype || !shape)
       return error("tensor '" + name + "' has no dtype and shape");
+    const json::Array *offsets = entry->getArray("data_offsets");
+    std::optional<int64_t> end = offsets && offsets->size() == 2 ? (*offsets)[1].getAsInteger() : std::nullopt;
+    if (!end || *end < 0 || static_cast<uint64_t>(*end) > bytes.size() - 8 - length)
+      return error("the data of tensor '" + name + "' is cut off; write the file again with safetensors.torch.save_file");
     auto known = names.find(*dtype);
     if (known == names.end())
       return error("tensor '" + name + "' has dtype " + *dtype + ", which braid lacks");
