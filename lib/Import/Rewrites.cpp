@@ -277,6 +277,13 @@ static Answer square(Aten &aten, const Call &call) {
   return Results{aten.call("aten::pow.Tensor_Scalar", {call.args[0], c10::IValue(2)})};
 }
 
+static Answer minimum(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::minimum", {call.args[0], call.args[1]})};
+}
+static Answer maximum(Aten &aten, const Call &call) {
+  return Results{aten.call("aten::maximum", {call.args[0], call.args[1]})};
+}
+
 static Answer transposeLast(Aten &aten, const Call &call) {
   return Results{aten.call("aten::transpose.int", {call.args[0], c10::IValue(-2), c10::IValue(-1)})};
 }
@@ -456,6 +463,8 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
       {"aten::batch_norm", batchNorm},
       {"aten::rsub.Tensor", reverseSubtract},
       {"aten::square", square},
+      {"aten::min.other", minimum},
+      {"aten::max.other", maximum},
       {"aten::mT", transposeLast},
       {"aten::swapaxes", swapAxes},
       {"aten::swapdims", swapAxes},
