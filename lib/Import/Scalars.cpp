@@ -26,8 +26,9 @@ std::optional<Interpreter::Results> Interpreter::runOnSizes(const std::string &n
   if (args.size() == 1 && args[0].isIndex()) {
     if (base == "aten::neg")
       return Results{emitter.sub(c10::IValue(0), args[0])};
-    if (base == "aten::Int" || base == "aten::ScalarImplicit" || base == "aten::abs" || base == "aten::floor" ||
-        base == "aten::ceil")
+    if (base == "aten::abs")
+      return Results{emitter.max(args[0], emitter.sub(c10::IValue(0), args[0]))};
+    if (base == "aten::Int" || base == "aten::ScalarImplicit" || base == "aten::floor" || base == "aten::ceil")
       return Results{args[0]};
     if (base == "aten::Float")
       return Results{c10::IValue(static_cast<double>(aten.toInt(args[0])))};

@@ -130,10 +130,17 @@ static bool applyPlanInputs(std::vector<braid::InputSpec> &inputs) {
     }
     if (entry.dims.empty())
       continue;
-    std::vector<std::string> &dims = inputs[at - names.begin()].dims;
-    dims.clear();
-    for (const braid::plan::Expr &dim : entry.dims)
-      dims.push_back(dim.str());
+    std::string text = entry.name + ": ";
+    raw_string_ostream spec(text);
+    spec << inputs[at - names.begin()].elementType << "[";
+    llvm::interleaveComma(entry.dims, spec, [&](const braid::plan::Expr &dim) { spec << dim.str(); });
+    spec << "]";
+    if (braid::plan::Status status = braid::parseInputOption(*inputs[at - names.begin()].elementType.getContext(), text, inputs);
+        !status) {
+      fail(plan->name + ":" + std::to_string(entry.location.line) + ":" + std::to_string(entry.location.column) + ": " +
+           status.error());
+      return false;
+    }
   }
   return true;
 }
@@ -262,6 +269,12 @@ int main(int argc, char **argv) {
     codegen.march = march;
     if (failed(braid::emitObject(*module, stream, codegen)))
       return 1;
+    stream.close();
+    if (stream.has_error()) {
+      std::string why = stream.error().message();
+      stream.clear_error();
+      return fail("cannot write '" + objectFile + "': " + why);
+    }
   }
   times.lap("object");
   if (emitKind == Emit::Executable) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Describe.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -202,14 +203,7 @@ bool ShapeAnalysis::equal(const Expr &a, const Expr &b, Operation *op) {
   for (const Guard &guard : guards)
     if ((guard.left == a && guard.right == b) || (guard.left == b && guard.right == a))
       return true;
-  std::string why;
-  llvm::raw_string_ostream stream(why);
-  stream << op->getName();
-  if (auto path = op->getAttrOfType<StringAttr>(pathAttrName))
-    stream << " in " << path.getValue();
-  if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
-    stream << " at " << llvm::StringRef(file.getFilename()).rsplit('/').second << ":" << file.getLine();
-  guards.push_back({a, b, why});
+  guards.push_back({a, b, describe(op)});
   return true;
 }
 

@@ -276,7 +276,9 @@ std::optional<FactorMap> embedding(EmbeddingOp op, ShapeAnalysis &analysis) {
   map.result() = factors;
   map.operand(0) = {whole, factors.back()};
   factors.pop_back();
-  map.operand(1) = factors;
+  // The gradient then divides by how often a row occurs among all indices.
+  if (!op.getScaleGradByFreq())
+    map.operand(1) = factors;
   return map.build();
 }
 

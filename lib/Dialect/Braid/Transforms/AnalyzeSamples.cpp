@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,21 +64,67 @@ public:
   }
 
 private:
-  static std::string describe(Operation *op) {
-    std::string text = op->getName().getStringRef().str();
-    if (auto path = op->getAttrOfType<StringAttr>(pathAttrName); path && !path.getValue().empty())
-      text += " in " + path.getValue().str();
-    if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
-      text += (" at " + file.getFilename().getValue().rsplit('/').second + ":" + Twine(file.getLine())).str();
-    return text;
-  }
-
   /// One entry of the dim is one sample.
   static bool isAlone(const SampleState &state) { return state.isPlain() && state.inner.constant() == 1; }
 
   bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
+  /// Whether a size changes with the number of samples.
+  bool dependsOnBatch(const Expr &size) const {
+    std::set<std::string> names, batchNames;
+    size.collectSymbols(names);
+    batch.collectSymbols(batchNames);
+    return llvm::any_of(batchNames, [&](const std::string &name) { return names.count(name); });
+  }
+
   std::optional<std::string> visit(Operation *op) {
+    if (std::optional<std::string> reason = checkSizes(op))
+      return reason;
+    if (std::optional<std::string> reason = visitValues(op))
+      return reason;
+    return checkDims(op);
+  }
+
+  /// Sizes are free to say how large a result is; the number of samples as a position, a bound or a value is not.
+  std::optional<std::string> checkSizes(Operation *op) {
+    auto uses = [&](Value index) {
+      FailureOr<Expr> value = shapes.valueOf(index);
+      return failed(value) || dependsOnBatch(*value);
+    };
+    bool sizes = isa<ViewOp, ReshapeOp, ExpandOp, UnflattenOp, ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp,
+                     ArangeOp>(op);
+    bool arithmetic = isa<arith::ArithDialect>(op->getDialect());
+    if (sizes || arithmetic)
+      return std::nullopt;
+    for (Value operand : op->getOperands())
+      if (isa<IndexType>(operand.getType()) && uses(operand))
+        return describe(op) + " uses the number of samples as a value";
+    return std::nullopt;
+  }
+
+  /// What a state says must fit the shape: the samples are along one dim and along no other.
+  std::optional<std::string> checkDims(Operation *op) {
+    for (Value result : op->getResults()) {
+      if (!isTensor(result))
+        continue;
+      FailureOr<TensorShape> shape = shapes.shapeOf(result);
+      if (failed(shape))
+        return "the shape of " + describe(op) + " is not known";
+      SampleState state = states.lookup(result);
+      bool along = state.kind == SampleState::Samples || state.kind == SampleState::Numbers;
+      for (auto [dim, size] : llvm::enumerate(shape->dims)) {
+        bool here = along && static_cast<int64_t>(dim) == state.dim;
+        bool fits = here ? size == state.outer * batch * state.inner && !dependsOnBatch(state.outer) &&
+                               !dependsOnBatch(state.inner)
+                         : !dependsOnBatch(size);
+        if (!fits)
+          return describe(op) + " makes a tensor whose dim " + std::to_string(dim) + " is " + size.str();
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> visitValues(Operation *op) {
     SmallVector<Value> tensors;
     for (Value operand : op->getOperands())
       if (isTensor(operand))
@@ -95,10 +142,14 @@ private:
       return visitMerge(op);
     if (isa<ViewOp, ReshapeOp, FlattenOp, UnflattenOp>(op))
       return visitView(op);
+    if (auto opaque = dyn_cast<OpaqueOp>(op); opaque && opaque.getName() == "aten::detach") {
+      states[op->getResult(0)] = states.lookup(tensors.front());
+      return std::nullopt;
+    }
     return visitMapped(op, tensors);
   }
 
-  /// A tensor that is made with a size of the batch.
+  /// A tensor that is made with a size of the batch: the same for each sample, or the samples' numbers.
   std::optional<std::string> visitCreation(Operation *op) {
     for (Value result : op->getResults()) {
       if (!isTensor(result))
@@ -107,29 +158,17 @@ private:
       if (failed(shape))
         return "the shape of " + describe(op) + " is not known";
       for (auto [dim, size] : llvm::enumerate(shape->dims)) {
-        std::set<std::string> names, batchNames;
-        size.collectSymbols(names);
-        batch.collectSymbols(batchNames);
-        if (!llvm::any_of(batchNames, [&](const std::string &name) { return names.count(name); }))
+        if (!dependsOnBatch(size))
           continue;
-        bool numbers = isa<ArangeOp, ArangeStartOp, ArangeStartStepOp>(op);
-        if (!size.exactQuotient(batch) || (numbers && !(size == batch)) ||
-            (!numbers && op->getNumOperands() && llvm::any_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) &&
-             !isa<ExpandOp, NewOnesOp, NewZerosOp, NewFullOp>(op)))
+        bool numbers = isa<ArangeOp>(op); // from 0 in steps of 1
+        bool equal = isa<ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp, ExpandOp>(op);
+        std::optional<Expr> inner = size.exactQuotient(batch);
+        if (!inner || !(numbers ? size == batch : equal))
           return describe(op) + " makes a tensor whose dim " + std::to_string(dim) + " is " + size.str();
-        SampleState state{numbers ? SampleState::Numbers : SampleState::Samples, static_cast<int64_t>(dim)};
-        state.inner = *size.exactQuotient(batch);
-        states[result] = state;
+        states[result] = {numbers ? SampleState::Numbers : SampleState::Samples, static_cast<int64_t>(dim), Expr(1),
+                          *inner};
         break;
       }
-      if (op->getName().getStringRef() == "braid.scalar_tensor")
-        if (FailureOr<Expr> value = shapes.valueOf(op->getOperand(0)); succeeded(value)) {
-          std::set<std::string> names, batchNames;
-          value->collectSymbols(names);
-          batch.collectSymbols(batchNames);
-          if (llvm::any_of(batchNames, [&](const std::string &name) { return names.count(name); }))
-            return describe(op) + " uses the number of samples as a value";
-        }
     }
     return std::nullopt;
   }
@@ -177,8 +216,7 @@ private:
     if (present.empty() || !present.front() || op.getIndices().empty())
       return false;
     SampleState first = states.lookup(op.getIndices().front());
-    if (first.kind != SampleState::Numbers || (self.kind == SampleState::Samples && (self.dim != 0 || !isAlone(self))) ||
-        self.kind == SampleState::Numbers || self.kind == SampleState::Sum)
+    if (first.kind != SampleState::Numbers || self.kind != SampleState::Samples || self.dim != 0 || !isAlone(self))
       return false;
     // Indices broadcast; the others must be free or stand along the same dim.
     FailureOr<TensorShape> shape = shapes.shapeOf(op.getIndices().front()), result = shapes.shapeOf(op.getResult());

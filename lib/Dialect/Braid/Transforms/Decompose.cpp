@@ -104,26 +104,31 @@ Value crossEntropy(CrossEntropyLossOp op, GradientBuilder &g) {
   if (std::holds_alternative<std::monostate>(ignored.storage))
     ignored = g.i64(-100);
   int64_t reduction = op.getReduction();
-  SmallVector<Value> likelihood = g.createMany<NllLossForwardOp>(
-      {logProbabilities, target, op.getWeight(), g.i64(reduction), ignored});
-  Value loss = likelihood[0];
+  Value loss = g.create<NllLossForwardOp>({logProbabilities, target, op.getWeight(), g.i64(reduction), ignored});
 
   if (double smoothing = op.getLabelSmoothing().convertToDouble(); smoothing > 0) {
-    Value spread = logProbabilities;
-    if (op.getWeight())
-      spread = g.create<MulOp>({spread, op.getWeight()});
-    spread = g.create<NegOp>({g.create<SumDimOp>({spread, g.ints({-1})})});
     std::optional<int64_t> constant = sizeArgument(g, op, "ignore_index", -100).constant();
     if (!constant) {
       op.emitOpError("smooths labels with an ignore_index that is not constant");
       return {};
     }
-    spread = maskedOut(g, spread, g.create<EqScalarOp>({target, g.i64(*constant)}));
+    Value isIgnored = g.create<EqScalarOp>({target, g.i64(*constant)});
+    Value spread = logProbabilities;
+    if (op.getWeight())
+      spread = g.create<MulOp>({spread, op.getWeight()});
+    spread = g.create<NegOp>({g.create<SumDimOp>({spread, g.ints({-1})})});
+    spread = maskedOut(g, spread, isIgnored);
     if (reduction != reductionNone)
       spread = g.create<SumOp>({spread});
-    // The mean is over what counts: likelihood[1] is the number, or the weight, of labels that are not ignored.
-    if (reduction == reductionMean)
-      spread = g.create<DivOp>({spread, likelihood[1]});
+    if (reduction == reductionMean) {
+      // By the number, or the weight, of labels that are not ignored.
+      Value weights =
+          op.getWeight()
+              ? maskedOut(g, g.create<IndexOp>({op.getWeight(), ArgValue::Tensors{maskedOut(g, target, isIgnored)}}),
+                          isIgnored)
+              : castTo(g, g.create<LogicalNotOp>({isIgnored}), shape.elementType);
+      spread = g.create<DivOp>({spread, g.create<SumOp>({weights})});
+    }
     loss = g.create<AddOp>({scaled(g, loss, 1 - smoothing), divided(g, scaled(g, spread, smoothing), classes)});
   }
   return reduction == reductionNone ? reshaped(g, loss, targets.dims) : loss;
@@ -143,13 +148,12 @@ LogicalResult decompose(func::FuncOp function, ShapeAnalysis &shapes) {
       continue;
     builder.setInsertionPoint(&op);
     g.startOp(&op, {});
-    Value result = llvm::TypeSwitch<Operation *, Value>(&op)
-                       .Case([&](LayerNormOp norm) { return decompositions::layerNorm(norm, g); })
-                       .Case([&](RmsNormOp norm) { return decompositions::rmsNorm(norm, g); })
-                       .Case([&](CrossEntropyLossOp loss) { return decompositions::crossEntropy(loss, g); })
-                       .Case([&](ScaledDotProductAttentionOp attention) {
-                         return decompositions::attention(attention, g);
-                       });
+    Value result =
+        llvm::TypeSwitch<Operation *, Value>(&op)
+            .Case([&](LayerNormOp norm) { return decompositions::layerNorm(norm, g); })
+            .Case([&](RmsNormOp norm) { return decompositions::rmsNorm(norm, g); })
+            .Case([&](CrossEntropyLossOp loss) { return decompositions::crossEntropy(loss, g); })
+            .Case([&](ScaledDotProductAttentionOp attention) { return decompositions::attention(attention, g); });
     if (!result || g.hasFailed())
       return failure();
     op.getResult(0).replaceAllUsesWith(result);

@@ -16,7 +16,6 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -114,13 +113,12 @@ static bool fitsKernel(const Attention &parts, GradientBuilder &g) {
   Type type = query.elementType;
   if (!type.isF64() && !type.isF32() && !type.isBF16() && !type.isF16())
     return false;
-  if (key.elementType != type || value.elementType != type || query.rank() != 4 || key.rank() != 4 ||
-      value.rank() != 4)
+  if (key.elementType != type || value.elementType != type || query.rank() != 4 || key.rank() != 4 || value.rank() != 4)
     return false;
   for (int dim : {0, 1})
     if (!(query.dims[dim] == key.dims[dim]) || !(query.dims[dim] == value.dims[dim]))
       return false;
-  if (!(query.dims[3] == key.dims[3]) || !(query.dims[3] == value.dims[3]) || query.dims[3].constant().value_or(0) < 1)
+  if (!(query.dims[3] == key.dims[3]) || !(query.dims[3] == value.dims[3]) || !query.dims[3].atLeast(1))
     return false;
   if (!query.dims[1].atLeast(1) || !query.dims[2].atLeast(1) || !key.dims[2].atLeast(1))
     return false;
@@ -147,25 +145,15 @@ static Value fused(const Attention &parts, GradientBuilder &g) {
       mask = dense(mask, g);
   }
   ArgValue scale = parts.scale ? g.f64(*parts.scale) : ArgValue();
-  return g.create<FlashAttentionForCpuOp>({dense(parts.query, g), dense(parts.key, g), dense(parts.value, g),
-                                           g.f64(0), g.boolean(parts.causal), mask, scale});
+  return g.create<FlashAttentionForCpuOp>({dense(parts.query, g), dense(parts.key, g), dense(parts.value, g), g.f64(0),
+                                           g.boolean(parts.causal), mask, scale});
 }
 
 static Value formula(const Attention &parts, GradientBuilder &g) {
   TensorShape query = g.shapeOf(parts.query), key = g.shapeOf(parts.key);
-  double scale;
-  if (parts.scale) {
-    scale = *parts.scale;
-  } else if (std::optional<int64_t> size = query.dims.back().constant()) {
-    scale = 1 / std::sqrt(static_cast<double>(*size));
-  } else {
-    emitError(g.getLoc()) << "attention over vectors of size " << query.dims.back().str()
-                          << ", which is not constant, needs a scale";
-    return {};
-  }
   double infinity = std::numeric_limits<double>::infinity();
   Value transposed = g.create<TransposeOp>({parts.key, g.i64(-2), g.i64(-1)});
-  Value scores = g.create<MatmulOp>({scaled(g, parts.query, scale), transposed});
+  Value scores = g.create<MatmulOp>({scaledForSize(g, parts.query, parts.scale, query.dims.back()), transposed});
   if (parts.causal) {
     Sizes sizes = {query.dims[query.rank() - 2], key.dims[key.rank() - 2]};
     Value past = g.create<TrilOp>({g.create<OnesOp>({g.sizes(sizes), g.dtype(g.getBuilder().getI1Type())}), g.i64(0)});

@@ -35,6 +35,9 @@ bool isFloat(Value value) {
 /// Values of a block that depend differentiably on `active` ones; those are added.
 void propagateActivity(Block &block, llvm::DenseSet<Value> &active) {
   for (Operation &op : block.without_terminator()) {
+    // What detach cuts off gets no gradient at all, not one of zeros.
+    if (auto opaque = dyn_cast<OpaqueOp>(op); opaque && opaque.getName() == "aten::detach")
+      continue;
     auto rule = dyn_cast<GradientOpInterface>(op);
     if (!rule || !rule.isDifferentiable() || llvm::none_of(op.getOperands(), [&](Value operand) {
           return active.contains(operand);

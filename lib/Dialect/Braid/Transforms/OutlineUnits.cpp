@@ -139,11 +139,13 @@ public:
     assignUnits(tree);
     assignGlue();
     order();
-    for (Unit &unit : units)
-      findValues(unit);
+    if (acyclic)
+      for (Unit &unit : units)
+        findValues(unit);
   }
 
   std::vector<Unit> units; // in an order in which they can run
+  bool acyclic = true;
 
 private:
   void assignUnits(const ModuleTree &tree) {
@@ -269,6 +271,7 @@ private:
         if (--waiting[user] == 0)
           ready.push({first(user), user});
     }
+    acyclic = ordered.size() == units.size();
     for (int &unit : unitOf)
       unit = position[unit];
     units = std::move(ordered);
@@ -407,7 +410,10 @@ private:
 
     std::string text;
     llvm::raw_string_ostream stream(text);
-    function->print(stream, OpPrintingFlags().useLocalScope());
+    // The command line may set the flags' defaults, to elide constants for example.
+    OpPrintingFlags flags;
+    flags.useLocalScope().elideLargeElementsAttrs(std::numeric_limits<int64_t>::max()).skipRegions(false).enableDebugInfo(false);
+    function->print(stream, flags);
     auto [known, isNew] = byText.try_emplace(text, function);
     if (!isNew) {
       function.erase();
@@ -461,6 +467,10 @@ struct OutlineUnits : impl::OutlineUnitsBase<OutlineUnits> {
     ShapeAnalysis shapes(module);
     ModuleTree tree(module);
     UnitGraph graph(main.getBody().front(), tree);
+    if (!graph.acyclic) {
+      main.emitOpError("has units that depend on each other in a cycle: two calls of one module with another between");
+      return signalPassFailure();
+    }
     Outliner outliner(module, shapes);
     if (failed(outliner.run(main, graph)))
       return signalPassFailure();

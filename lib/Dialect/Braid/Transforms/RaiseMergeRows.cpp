@@ -27,7 +27,7 @@ struct RaiseMergeRows : impl::RaiseMergeRowsBase<RaiseMergeRows> {
       if (failed(self) || failed(mask) || failed(source))
         return signalPassFailure();
       if (self->rank() < 2 || source->rank() != 2 || !(source->dims.back() == self->dims.back()) ||
-          !takesWholeRows(op.getMask(), *mask, shapes))
+          !hasEntryForEachRow(*self, *mask) || !takesWholeRows(op.getMask(), *mask, shapes))
         continue;
       OpBuilder builder(op);
       auto merge =
@@ -43,6 +43,16 @@ struct RaiseMergeRows : impl::RaiseMergeRowsBase<RaiseMergeRows> {
   }
 
 private:
+  /// Whether the mask speaks of each row apart, so that true entries and rows of the source are the same in number.
+  static bool hasEntryForEachRow(const TensorShape &self, const TensorShape &mask) {
+    if (self.rank() != mask.rank())
+      return false;
+    for (int64_t dim = 0; dim + 1 < self.rank(); ++dim)
+      if (ShapeAnalysis::isOne(mask.dims[dim]) && !ShapeAnalysis::isOne(self.dims[dim]))
+        return false;
+    return true;
+  }
+
   /// Whether the mask is the same along the last dim.
   static bool takesWholeRows(Value mask, const TensorShape &shape, ShapeAnalysis &shapes) {
     if (shape.rank() == 0 || ShapeAnalysis::isOne(shape.dims.back()))

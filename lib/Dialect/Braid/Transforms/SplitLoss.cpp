@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,14 +27,6 @@ namespace braid {
 namespace {
 /// ATen's numbers for `reduction`.
 enum Reduction : int64_t { none = 0, mean = 1, sum = 2 };
-
-/// Where an op stands, for messages: "braid.mul at loss_utils.py:71".
-std::string describe(Operation *op) {
-  std::string text = op->getName().getStringRef().str();
-  if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
-    text += (" at " + file.getFilename().getValue().rsplit('/').second + ":" + Twine(file.getLine())).str();
-  return text;
-}
 
 class LossSplitter {
 public:
@@ -178,6 +171,7 @@ private:
       if (isa<FloatType>(target->elementType)) { // class probabilities: the mean is over the rows
         if (std::optional<Expr> rows = logits->numElements().exactQuotient(logits->dims[logits->rank() > 1 ? 1 : 0]))
           return scalar(*rows);
+        reason = "the rows of " + describe(term) + " cannot be counted";
         return failure();
       }
       if (failed(cloneSlice(loss.getTarget(), term)))
@@ -220,7 +214,7 @@ private:
     Operation *total;
     if (isa<MeanOp>(term)) {
       auto sumOp = buildAtenOp(builder, term->getLoc(), OperationName("braid.sum", builder.getContext()),
-                               {term->getOperand(0)}, shapes);
+                               {term->getOperand(0), ArgValue(term->getAttr("dtype"))}, shapes);
       total = *sumOp;
     } else {
       total = builder.clone(*term);

@@ -134,8 +134,15 @@ private:
       bool stack = !first.empty() && first == batch;
       if (file)
         for (const plan::PlanInput &entry : file->inputs)
-          if (entry.name == name.getValue() && entry.collate)
-            stack = entry.collate->kind == plan::CollateRule::Kind::Stack;
+          if (entry.name == name.getValue() && entry.collate) {
+            bool asked = entry.collate->kind == plan::CollateRule::Kind::Stack;
+            if (asked && !stack)
+              return emitError(FileLineColLoc::get(module.getContext(), file->name, entry.location.line,
+                                                   entry.location.column))
+                     << "input '" << entry.name << "' cannot be stacked: its dim 0 is '" << first
+                     << "' and the samples are counted by '" << batch << "'; give both the same name in dims";
+            stack = asked;
+          }
       inputNumber[name.getValue()] = array.size();
       array.push_back(json::Object{{"name", name.getValue()},
                                    {"dtype", *dtype},

@@ -179,13 +179,14 @@ private:
       pipeline.placement.front().push_back(stage.rank);
       if (signature.loss)
         pipeline.lossStage = number;
-      // The first stage with a gradient for a parameter is its home; others hold copies.
-      for (const std::string &param : signature.gradients) {
-        auto [home, isNew] = homes.try_emplace(param, number);
-        if (!isNew)
-          tied[home->second].insert(number);
-      }
+      for (const std::string &param : signature.gradients)
+        homes.try_emplace(param, number);
     }
+    // The first stage with a gradient for a parameter is its home; all others that read it hold copies.
+    for (auto [number, signature] : llvm::enumerate(signatures))
+      for (const std::string &param : signature.params)
+        if (auto home = homes.find(param); home != homes.end() && home->second != static_cast<int>(number))
+          tied[home->second].insert(number);
     for (auto &[value, readers] : crossing) {
       SmallVector<int> sorted(readers.begin(), readers.end());
       llvm::sort(sorted);

@@ -1,0 +1,30 @@
+//===- Describe.cpp - Where an op stands, for messages --------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Dialect/Braid/IR/Describe.h"
+
+#include "braid/Dialect/Braid/IR/ShapeAnalysis.h"
+
+#include "mlir/IR/Location.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace braid {
+
+std::string describe(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << op->getName();
+  if (auto path = op->getAttrOfType<StringAttr>(pathAttrName); path && !path.getValue().empty())
+    stream << " in " << path.getValue();
+  if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
+    stream << " at " << llvm::sys::path::filename(file.getFilename()) << ":" << file.getLine();
+  return text;
+}
+
+} // namespace braid
