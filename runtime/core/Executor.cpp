@@ -235,10 +235,9 @@ plan::Result<std::vector<Tensor>> Executor::cotangents(const ModelStage &stage, 
   return result;
 }
 
-plan::Status Executor::storeEdgeGradients(const ModelStage &stage, int m, std::vector<Tensor> &results) {
+void Executor::storeEdgeGradients(const ModelStage &stage, int m, std::vector<Tensor> &results) {
   for (size_t i = 0; i < stage.gradientEdges.size(); ++i)
     gradients[stage.gradientEdges[i]][m] = std::move(results[i]);
-  return {};
 }
 
 plan::Status Executor::storeGradients(int number, std::vector<Tensor> &results, size_t first) {
@@ -265,7 +264,8 @@ plan::Status Executor::backwardInput(const plan::Action &action) {
     return plan::Error{results.error()};
   carries[action.stage][m].assign(std::make_move_iterator(results->begin() + edges),
                                   std::make_move_iterator(results->end()));
-  return storeEdgeGradients(stage, m, *results);
+  storeEdgeGradients(stage, m, *results);
+  return {};
 }
 
 plan::Status Executor::backwardWeight(const plan::Action &action) {
@@ -295,8 +295,7 @@ plan::Status Executor::fullBackward(const plan::Action &action) {
   plan::Result<std::vector<Tensor>> results = call(stage.backward, m, operands, edges + stage.gradients.size());
   if (!results)
     return plan::Error{results.error()};
-  if (plan::Status status = storeEdgeGradients(stage, m, *results); !status)
-    return status;
+  storeEdgeGradients(stage, m, *results);
   return storeGradients(action.stage, *results, edges);
 }
 

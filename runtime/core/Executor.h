@@ -75,7 +75,7 @@ private:
                                          const std::vector<braid_tensor> &operands, size_t results);
   /// The sum over all consumers, for each value that has a gradient.
   plan::Result<std::vector<Tensor>> cotangents(const ModelStage &stage, int microbatch);
-  plan::Status storeEdgeGradients(const ModelStage &stage, int microbatch, std::vector<Tensor> &results);
+  void storeEdgeGradients(const ModelStage &stage, int microbatch, std::vector<Tensor> &results);
   plan::Status storeGradients(int stage, std::vector<Tensor> &results, size_t first);
 
   const MicroBatch &microbatch(int number) const { return current->microbatches[number]; }
