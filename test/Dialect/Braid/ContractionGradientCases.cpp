@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <ATen/ATen.h>
+#include "GradientCases.h"
 
-#include "GradientHarness.h"
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 namespace braid::test {
 
@@ -30,12 +33,26 @@ static void addMatrices(std::vector<Case> &cases) {
 }
 
 static void addMatmul(std::vector<Case> &cases) {
-  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> pairs = {
-      {{3}, {3}},          {{2, 3}, {3}},          {{3}, {3, 4}},          {{2, 3}, {3, 4}},
-      {{2, 3, 4}, {4}},    {{4}, {2, 4, 3}},       {{2, 3, 4}, {4, 5}},    {{3, 4}, {2, 4, 5}},
-      {{2, 3, 4}, {2, 4, 5}}, {{2, 1, 3, 4}, {5, 4, 2}}, {{1, 3, 4}, {2, 4, 5}}, {{2, 2, 3, 4}, {4, 3}},
-      {{0, 3, 4}, {4, 5}}, {{0, 3, 4}, {0, 4, 5}}, {{2, 3, 0}, {0, 4}},    {{2, 0, 3}, {3, 4}},
-      {{0}, {0}},          {{2, 0, 4}, {4}},       {{4}, {4}},             {{2, 3, 2, 4}, {3, 4, 5}}};
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> pairs = {{{3}, {3}},
+                                                                                    {{2, 3}, {3}},
+                                                                                    {{3}, {3, 4}},
+                                                                                    {{2, 3}, {3, 4}},
+                                                                                    {{2, 3, 4}, {4}},
+                                                                                    {{4}, {2, 4, 3}},
+                                                                                    {{2, 3, 4}, {4, 5}},
+                                                                                    {{3, 4}, {2, 4, 5}},
+                                                                                    {{2, 3, 4}, {2, 4, 5}},
+                                                                                    {{2, 1, 3, 4}, {5, 4, 2}},
+                                                                                    {{1, 3, 4}, {2, 4, 5}},
+                                                                                    {{2, 2, 3, 4}, {4, 3}},
+                                                                                    {{0, 3, 4}, {4, 5}},
+                                                                                    {{0, 3, 4}, {0, 4, 5}},
+                                                                                    {{2, 3, 0}, {0, 4}},
+                                                                                    {{2, 0, 3}, {3, 4}},
+                                                                                    {{0}, {0}},
+                                                                                    {{2, 0, 4}, {4}},
+                                                                                    {{4}, {4}},
+                                                                                    {{2, 3, 2, 4}, {3, 4, 5}}};
   for (const auto &[a, b] : pairs)
     cases.push_back({"matmul", {x(a), x(b)}});
 }

@@ -5,15 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <ATen/ATen.h>
+#include "GradientCases.h"
 
-#include "GradientHarness.h"
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 namespace braid::test {
 
 /// Pairs of shapes that broadcast in every way.
 static const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> pairs = {
-    {{2, 3}, {2, 3}}, {{2, 3}, {3}}, {{2, 1}, {1, 3}}, {{3}, {2, 3}}, {{}, {2, 3}},
+    {{2, 3}, {2, 3}}, {{2, 3}, {3}}, {{2, 1}, {1, 3}}, {{3}, {2, 3}},    {{}, {2, 3}},
     {{2, 3}, {}},     {{}, {}},      {{0, 3}, {3}},    {{0, 1}, {1, 3}}, {{2, 1, 3}, {4, 1}}};
 
 /// Shapes for functions of one tensor.
@@ -118,9 +121,9 @@ static void addFunctions(std::vector<Case> &cases) {
   zeros.grad = true;
   cases.push_back({"abs", {zeros}, false});
   cases.push_back({"relu", {zeros}, false});
-  for (c10::ScalarType type : {c10::ScalarType::Float, c10::ScalarType::BFloat16, c10::ScalarType::Double})
-    cases.push_back({"to", {x({2, 3}), dtype(type)}, type == c10::ScalarType::Double});
-  cases.push_back({"to", {single({0, 3}), dtype(c10::ScalarType::Double)}, false});
+  for (c10::ScalarType to : {c10::ScalarType::Float, c10::ScalarType::BFloat16, c10::ScalarType::Double})
+    cases.push_back({"to", {x({2, 3}), type(to)}, to == c10::ScalarType::Double});
+  cases.push_back({"to", {single({0, 3}), type(c10::ScalarType::Double)}, false});
   cases.push_back({"gelu", {single({2, 3}), s("tanh")}, false});
   cases.push_back({"silu", {single({2, 3})}, false});
 }

@@ -41,9 +41,7 @@ static at::Generator generator() {
 
 Operand x(std::vector<int64_t> sizes) { return {at::randn(sizes, generator(), at::kDouble), true}; }
 Operand single(std::vector<int64_t> sizes) { return {x(sizes).value.to(at::kFloat), true}; }
-Operand positive(std::vector<int64_t> sizes) {
-  return {at::rand(sizes, generator(), at::kDouble) * 1.5 + 0.5, true};
-}
+Operand positive(std::vector<int64_t> sizes) { return {at::rand(sizes, generator(), at::kDouble) * 1.5 + 0.5, true}; }
 Operand distinct(std::vector<int64_t> sizes) {
   int64_t count = 1;
   for (int64_t size : sizes)
@@ -67,7 +65,7 @@ Attribute ints(std::vector<int64_t> values) { return builder().getDenseI64ArrayA
 Attribute bools(std::vector<bool> values) {
   return builder().getDenseBoolArrayAttr(SmallVector<bool>(values.begin(), values.end()));
 }
-Attribute dtype(c10::ScalarType type) { return TypeAttr::get(toElementType(&context(), type)); }
+Attribute type(c10::ScalarType type) { return TypeAttr::get(toElementType(&context(), type)); }
 
 std::ostream &operator<<(std::ostream &stream, const Case &test) {
   stream << test.op << "(";
@@ -119,8 +117,8 @@ static TensorShape shapeOf(const at::Tensor &tensor, bool symbolic) {
 }
 
 static DictionaryAttr dimsOf(const TensorShape &shape) {
-  return DictionaryAttr::get(&context(), NamedAttribute(StringAttr::get(&context(), dimsAttrName),
-                                                        getDimsAttr(&context(), shape)));
+  return DictionaryAttr::get(&context(),
+                             NamedAttribute(StringAttr::get(&context(), dimsAttrName), getDimsAttr(&context(), shape)));
 }
 
 Program buildProgram(const Case &test, bool symbolic) {
@@ -135,7 +133,8 @@ Program buildProgram(const Case &test, bool symbolic) {
     if (const auto *operand = std::get_if<Operand>(&arg))
       operands.push_back(*operand);
     else if (const auto *list = std::get_if<std::vector<Operand>>(&arg))
-      llvm::copy_if(*list, std::back_inserter(operands), [](const Operand &operand) { return operand.value.defined(); });
+      llvm::copy_if(*list, std::back_inserter(operands),
+                    [](const Operand &operand) { return operand.value.defined(); });
   }
   SmallVector<Type> types;
   SmallVector<NamedAttribute> examples;
@@ -195,9 +194,7 @@ Program buildProgram(const Case &test, bool symbolic) {
 // Differentiating
 //===----------------------------------------------------------------------===//
 
-static bool isFloat(Value value) {
-  return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType());
-}
+static bool isFloat(Value value) { return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType()); }
 
 Differentiated differentiate(Program &original, const std::vector<unsigned> &wanted,
                              const std::vector<at::Tensor> &cotangents) {
@@ -221,6 +218,7 @@ Differentiated differentiate(Program &original, const std::vector<unsigned> &wan
     active.insert(function.getArgument(number));
   SmallVector<Operation *> tape;
   for (Operation &op : function.getBody().front().without_terminator()) {
+    result.forward.insert(&op);
     auto rule = dyn_cast<GradientOpInterface>(op);
     if (!rule || !rule.isDifferentiable() ||
         !llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
@@ -237,8 +235,8 @@ Differentiated differentiate(Program &original, const std::vector<unsigned> &wan
     if (number >= cotangents.size() || !cotangents[number].defined())
       continue;
     FailureOr<TensorShape> shape = shapes.shapeOf(value);
-    if (failed(shape) || failed(function.insertArgument(function.getNumArguments(), value.getType(), dimsOf(*shape),
-                                                        function.getLoc())))
+    if (failed(shape) ||
+        failed(function.insertArgument(function.getNumArguments(), value.getType(), dimsOf(*shape), function.getLoc())))
       throw std::runtime_error("the result has no shape");
     program.inputs.push_back(cotangents[number]);
     Value cotangent = function.getArguments().back();

@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <ATen/ATen.h>
+#include "GradientCases.h"
 
-#include "GradientHarness.h"
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 namespace braid::test {
 
@@ -23,11 +26,13 @@ static void addCrossEntropy(std::vector<Case> &cases) {
     cases.push_back({op, {x({4, 3}), indices({0, 2, -100, 1}, {4}), weight, i(reduction), i(-100), f(0.1)}});
     cases.push_back({op, {x({4, 3}), positive({4, 3}), none, i(reduction)}});
     cases.push_back({op, {x({4, 3}), positive({4, 3}), weight, i(reduction)}});
-    cases.push_back({op, {x({4, 3}), positive({4, 3}), weight, i(reduction), i(-100), f(0.1)}, true,
+    cases.push_back({op,
+                     {x({4, 3}), positive({4, 3}), weight, i(reduction), i(-100), f(0.1)},
+                     true,
                      /*symbolic=*/false});
     cases.push_back({op, {x({2, 3, 4}), indices({0, 2, 1, 1, -100, 2, 0, 0}, {2, 4}), weight, i(reduction)}});
-    cases.push_back({op, {x({2, 3, 2, 2}), indices({0, 2, 1, 1, -100, 2, 0, 0}, {2, 2, 2}), none, i(reduction),
-                          i(-100), f(0.2)}});
+    cases.push_back(
+        {op, {x({2, 3, 2, 2}), indices({0, 2, 1, 1, -100, 2, 0, 0}, {2, 2, 2}), none, i(reduction), i(-100), f(0.2)}});
     cases.push_back({op, {x({2, 3, 4}), positive({2, 3, 4}), none, i(reduction)}});
     cases.push_back({op, {x({3}), indices({1}, {}), none, i(reduction)}});
     cases.push_back({op, {x({3}), indices({1}, {}), none, i(reduction), i(-100), f(0.1)}});
@@ -52,8 +57,9 @@ static void addPointwise(std::vector<Case> &cases) {
   weight.grad = positives.grad = false;
   for (int64_t reduction : {0, 1, 2}) {
     cases.push_back({"mse_loss", {x({2, 3}), x({2, 3}), i(reduction)}});
-    cases.push_back({"mse_loss", {x({2, 3}), x({3}), i(reduction)}});
-    cases.push_back({"mse_loss", {x({1, 3}), x({2, 1}), i(reduction)}});
+    // PyTorch divides by the number of elements of one operand, which is not that of the mean.
+    cases.push_back({"mse_loss", {x({2, 3}), x({3}), i(reduction)}, true, true, /*autograd=*/reduction != 1});
+    cases.push_back({"mse_loss", {x({1, 3}), x({2, 1}), i(reduction)}, true, true, /*autograd=*/reduction != 1});
     cases.push_back({"mse_loss", {x({}), x({}), i(reduction)}});
     const std::string op = "binary_cross_entropy_with_logits";
     cases.push_back({op, {x({2, 3}), positive({2, 3}), none, none, i(reduction)}});

@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <ATen/ATen.h>
+#include "GradientCases.h"
 
-#include "GradientHarness.h"
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 namespace braid::test {
 
@@ -17,7 +20,7 @@ static void addSoftmax(std::vector<Case> &cases) {
     cases.push_back({op, {x({2, 3, 4}), i(-1)}});
     cases.push_back({op, {x({}), i(0)}});
     cases.push_back({op, {x({0, 3}), i(1)}});
-    cases.push_back({op, {single({2, 3}), i(-1), dtype(c10::ScalarType::Double)}, false});
+    cases.push_back({op, {single({2, 3}), i(-1), type(c10::ScalarType::Double)}, false});
     cases.push_back({op, {single({2, 3}), i(0)}, false});
   }
   for (const char *op : {"_softmax", "_log_softmax"}) {
@@ -53,7 +56,7 @@ static void addNorms(std::vector<Case> &cases) {
 
 /// True but for some elements, with one row that is false throughout.
 static Operand holes(std::vector<int64_t> shape) {
-  at::Tensor mask = distinct(shape).value.sin() > -0.3;
+  at::Tensor mask = distinct(shape).value.sin().gt(-0.3);
   if (mask.size(-2) > 1)
     mask.select(-2, 1).fill_(false);
   return fixed(mask);
@@ -69,8 +72,8 @@ static void addAttention(std::vector<Case> &cases) {
   const std::string op = "scaled_dot_product_attention";
   auto add = [&](Operand query, Operand key, Operand value, Arg mask = none, Arg causal = none, Arg scale = none,
                  Arg grouped = none) {
-    cases.push_back({op, {query, key, value, mask, f(0), causal, scale, grouped},
-                     query.value.scalar_type() == at::kDouble});
+    cases.push_back(
+        {op, {query, key, value, mask, f(0), causal, scale, grouped}, query.value.scalar_type() == at::kDouble});
   };
   // Sizes that are no multiples of anything; longer and shorter keys.
   add(x({2, 3, 5, 7}), x({2, 3, 6, 7}), x({2, 3, 6, 7}));
@@ -108,8 +111,9 @@ static void addAttention(std::vector<Case> &cases) {
   const std::string kernel = "_scaled_dot_product_flash_attention_for_cpu";
   cases.push_back({kernel, {x({2, 3, 5, 4}), x({2, 3, 6, 4}), x({2, 3, 6, 4}), f(0), b(false), none, none}});
   cases.back().results = 1;
-  cases.push_back({kernel, {x({2, 3, 5, 4}), x({2, 3, 6, 4}), x({2, 3, 6, 4}), f(0), b(false),
-                            negativeInfinity({2, 1, 5, 6}), f(0.3)}});
+  cases.push_back(
+      {kernel,
+       {x({2, 3, 5, 4}), x({2, 3, 6, 4}), x({2, 3, 6, 4}), f(0), b(false), negativeInfinity({2, 1, 5, 6}), f(0.3)}});
   cases.back().results = 1;
 }
 

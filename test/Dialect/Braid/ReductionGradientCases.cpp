@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <ATen/ATen.h>
+#include "GradientCases.h"
 
-#include "GradientHarness.h"
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 namespace braid::test {
 
@@ -40,10 +43,10 @@ static void addSums(std::vector<Case> &cases) {
   cases.push_back({"sum_dim", {x({}), ints({0})}});
   cases.push_back({"mean_dim", {x({}), ints({-1})}});
   // In another element type.
-  cases.push_back({"sum", {single({2, 3}), dtype(c10::ScalarType::Double)}, false});
-  cases.push_back({"sum_dim", {single({2, 3}), ints({0}), b(false), dtype(c10::ScalarType::Double)}, false});
-  cases.push_back({"mean", {single({2, 3}), dtype(c10::ScalarType::Double)}, false});
-  cases.push_back({"mean_dim", {single({2, 3}), ints({-1}), b(true), dtype(c10::ScalarType::Double)}, false});
+  cases.push_back({"sum", {single({2, 3}), type(c10::ScalarType::Double)}, false});
+  cases.push_back({"sum_dim", {single({2, 3}), ints({0}), b(false), type(c10::ScalarType::Double)}, false});
+  cases.push_back({"mean", {single({2, 3}), type(c10::ScalarType::Double)}, false});
+  cases.push_back({"mean_dim", {single({2, 3}), ints({-1}), b(true), type(c10::ScalarType::Double)}, false});
 }
 
 static void addExtrema(std::vector<Case> &cases) {
@@ -88,7 +91,7 @@ static void addScans(std::vector<Case> &cases) {
   cases.push_back({"cumsum", {x({2, 0}), i(1)}});
   cases.push_back({"cumsum", {x({0, 3}), i(1)}});
   cases.push_back({"cumsum", {x({}), i(0)}});
-  cases.push_back({"cumsum", {single({2, 3}), i(0), dtype(c10::ScalarType::Double)}, false});
+  cases.push_back({"cumsum", {single({2, 3}), i(0), type(c10::ScalarType::Double)}, false});
   cases.push_back({"diff", {x({2, 5})}});
   cases.push_back({"diff", {x({5, 2}), i(2), i(0)}});
   cases.push_back({"diff", {x({2, 5}), i(1), i(-1), x({2, 1})}});

@@ -74,8 +74,10 @@ LogicalResult baddbmm(BaddbmmOp op, GradientBuilder &g) {
 //===----------------------------------------------------------------------===//
 
 /// The gradient of one factor, in the shape of the factor: `gradient` may have more batch dims.
-static void addFactor(GradientBuilder &g, Value factor, Value asMatrix, Value gradient) {
-  TensorShape matrix = g.shapeOf(asMatrix), given = g.shapeOf(gradient);
+static void addFactor(GradientBuilder &g, Value factor, bool isRow, Value gradient) {
+  TensorShape shape = g.shapeOf(factor), given = g.shapeOf(gradient), matrix = shape;
+  if (isRow)
+    matrix.dims.insert(matrix.dims.begin(), Expr(1));
   // Batch dims over which the factor was repeated.
   SmallVector<int64_t> summed;
   int64_t extra = given.rank() - matrix.rank();
@@ -84,7 +86,7 @@ static void addFactor(GradientBuilder &g, Value factor, Value asMatrix, Value gr
       summed.push_back(dim);
   if (!summed.empty())
     gradient = g.create<SumDimOp>({gradient, g.ints(summed), g.boolean(true)});
-  g.add(factor, reshaped(g, gradient, g.shapeOf(factor).dims));
+  g.add(factor, reshaped(g, gradient, shape.dims));
 }
 
 LogicalResult matmul(MatmulOp op, GradientBuilder &g) {
@@ -98,22 +100,22 @@ LogicalResult matmul(MatmulOp op, GradientBuilder &g) {
     return success();
   }
   // A vector on the left is a row, one on the right a column; the result lacks that dim.
-  Value left = selfRank == 1 ? g.create<UnsqueezeOp>({self, g.i64(0)}) : self;
-  Value right = otherRank == 1 ? g.create<UnsqueezeOp>({other, g.i64(-1)}) : other;
+  auto row = [&] { return selfRank == 1 ? g.create<UnsqueezeOp>({self, g.i64(0)}) : self; };
+  auto column = [&] { return otherRank == 1 ? g.create<UnsqueezeOp>({other, g.i64(-1)}) : other; };
   if (selfRank == 1)
     dy = g.create<UnsqueezeOp>({dy, g.i64(-2)});
   if (otherRank == 1)
     dy = g.create<UnsqueezeOp>({dy, g.i64(-1)});
-  // One matrix on the right for all batches: its gradient is one product, not a sum of many.
-  bool shared = g.shapeOf(right).rank() == 2;
   if (g.needs(self))
-    addFactor(g, self, left, g.create<MatmulOp>({dy, transposed(g, right)}));
-  if (g.needs(other)) {
-    if (shared)
-      g.add(other, reshaped(g, g.create<MmOp>({transposed(g, asRows(g, left)), asRows(g, dy)}),
-                            g.shapeOf(other).dims));
-    else
-      addFactor(g, other, right, g.create<MatmulOp>({transposed(g, left), dy}));
+    addFactor(g, self, selfRank == 1, g.create<MatmulOp>({dy, transposed(g, column())}));
+  if (!g.needs(other))
+    return success();
+  if (otherRank <= 2) {
+    // One matrix on the right for all batches: its gradient is one product, not a sum of many.
+    Value product = g.create<MmOp>({transposed(g, asRows(g, row())), asRows(g, dy)});
+    g.add(other, reshaped(g, product, g.shapeOf(other).dims));
+  } else {
+    addFactor(g, other, false, g.create<MatmulOp>({transposed(g, row()), dy}));
   }
   return success();
 }

@@ -126,8 +126,8 @@ LogicalResult pow(PowOp op, GradientBuilder &g) {
   if (g.needs(exponent)) {
     Value slope = g.create<MulOp>({op.getResult(), g.create<LogOp>({self})});
     // The limit of 0^y * log 0 for y >= 0.
-    Value atZero = g.create<LogicalAndOp>(
-        {g.create<EqScalarOp>({self, g.i64(0)}), g.create<GeScalarOp>({exponent, g.i64(0)})});
+    Value atZero =
+        g.create<LogicalAndOp>({g.create<EqScalarOp>({self, g.i64(0)}), g.create<GeScalarOp>({exponent, g.i64(0)})});
     g.add(exponent, g.sumTo(g.create<MulOp>({dy, maskedOut(g, slope, atZero)}), exponent));
   }
   return success();
@@ -253,8 +253,8 @@ LogicalResult sqrt(SqrtOp op, GradientBuilder &g) {
 }
 
 LogicalResult rsqrt(RsqrtOp op, GradientBuilder &g) {
-  g.add(op.getSelf(), g.create<MulOp>({scaled(g, g.cotangent(), -0.5),
-                                       g.create<PowScalarOp>({op.getResult(), g.i64(3)})}));
+  g.add(op.getSelf(),
+        g.create<MulOp>({scaled(g, g.cotangent(), -0.5), g.create<PowScalarOp>({op.getResult(), g.i64(3)})}));
   return success();
 }
 

@@ -21,14 +21,14 @@ LogicalResult embedding(EmbeddingOp op, GradientBuilder &g) {
   if (std::holds_alternative<std::monostate>(padding.storage))
     padding = g.i64(-1);
   g.add(weight, g.create<EmbeddingDenseBackwardOp>({g.cotangent(), op.getIndices(), g.size(g.shapeOf(weight).dims[0]),
-                                                    padding, argument(op, "scale_grad_by_freq")}));
+                                                    padding, g.boolean(op.getScaleGradByFreq())}));
   return success();
 }
 
 LogicalResult index(IndexOp op, GradientBuilder &g) {
   Value self = op.getSelf();
-  g.add(self, g.create<IndexPutOp>(
-                  {zeros(g, g.shapeOf(self)), argument(op, "indices"), g.cotangent(), g.boolean(true)}));
+  g.add(self,
+        g.create<IndexPutOp>({zeros(g, g.shapeOf(self)), argument(op, "indices"), g.cotangent(), g.boolean(true)}));
   return success();
 }
 

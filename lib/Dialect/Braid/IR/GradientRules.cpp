@@ -7,6 +7,8 @@
 
 #include "braid/Dialect/Braid/IR/GradientRules.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace braid::gradients {
@@ -105,16 +107,32 @@ Value scaled(GradientBuilder &g, Value value, double factor) {
   return scaled(g, value, g.getBuilder().getF64FloatAttr(factor));
 }
 
+/// A size as a 0-dim int64 tensor.
+static Value asTensor(GradientBuilder &g, const Expr &size) {
+  Value index = g.getShapes().materializeIndex(g.getBuilder(), g.getLoc(), size);
+  auto type = RankedTensorType::get({}, g.getBuilder().getI64Type());
+  Value tensor = ScalarTensorOp::create(g.getBuilder(), g.getLoc(), type, index);
+  g.getShapes().setShape(tensor, {{}, type.getElementType()});
+  return tensor;
+}
+
 Value divided(GradientBuilder &g, Value value, const Expr &count) {
   if (!value || count.constant() == 1)
     return value;
   if (std::optional<int64_t> constant = count.constant())
     return g.create<DivScalarOp>({value, g.i64(*constant)});
-  Value index = g.getShapes().materializeIndex(g.getBuilder(), g.getLoc(), count);
-  auto type = RankedTensorType::get({}, g.getBuilder().getI64Type());
-  Value divisor = ScalarTensorOp::create(g.getBuilder(), g.getLoc(), type, index);
-  g.getShapes().setShape(divisor, {{}, type.getElementType()});
-  return g.create<DivOp>({value, divisor});
+  return g.create<DivOp>({value, asTensor(g, count)});
+}
+
+Value scaledForSize(GradientBuilder &g, Value value, std::optional<double> scale, const Expr &size) {
+  if (scale)
+    return scaled(g, value, *scale);
+  if (std::optional<int64_t> constant = size.constant())
+    return scaled(g, value, 1 / std::sqrt(static_cast<double>(*constant)));
+  if (!value)
+    return {};
+  Value root = g.create<SqrtOp>({castTo(g, asTensor(g, size), g.shapeOf(value).elementType)});
+  return g.create<DivOp>({value, root});
 }
 
 Value castTo(GradientBuilder &g, Value value, Type elementType) {
@@ -182,11 +200,10 @@ LogicalResult recomputed(Operation *op, GradientBuilder &g) {
     if (present.back())
       cotangents.push_back(g.cotangent(number));
   }
-  auto gradient = AtenGradientOp::create(g.getBuilder(), op->getLoc(), types, tensors, indices, cotangents,
-                                         builder.getStringAttr(call.name), builder.getArrayAttr(names),
-                                         builder.getDenseI64ArrayAttr(kinds), builder.getDenseI64ArrayAttr(counts),
-                                         builder.getArrayAttr(constants), builder.getDenseBoolArrayAttr(present),
-                                         builder.getDenseI64ArrayAttr(wanted));
+  auto gradient = AtenGradientOp::create(
+      g.getBuilder(), op->getLoc(), types, tensors, indices, cotangents, builder.getStringAttr(call.name),
+      builder.getArrayAttr(names), builder.getDenseI64ArrayAttr(kinds), builder.getDenseI64ArrayAttr(counts),
+      builder.getArrayAttr(constants), builder.getDenseBoolArrayAttr(present), builder.getDenseI64ArrayAttr(wanted));
   for (auto [number, value] : llvm::zip(wanted, gradient.getResults())) {
     g.getShapes().setShape(value, g.shapeOf(tensors[number]));
     g.add(tensors[number], value);

@@ -17,14 +17,13 @@ enum Reduction { reductionNone = 0, reductionMean = 1, reductionSum = 2 };
 LogicalResult crossEntropyLoss(CrossEntropyLossOp op, GradientBuilder &) { return undecomposed(op); }
 
 LogicalResult nllLossForward(NllLossForwardOp op, GradientBuilder &g) {
-  if (g.cotangent(1))
-    return op.emitOpError("its total weight is used as a value that needs a gradient: it has none");
   if (g.needs(op.getWeight()))
     return op.emitOpError("its class weights need a gradient: they have none");
+  // The total weight, which is the other result, does not depend on `self`.
   if (g.cotangent() && g.needs(op.getSelf()))
-    g.add(op.getSelf(), g.create<NllLossBackwardOp>({g.cotangent(), op.getSelf(), op.getTarget(), op.getWeight(),
-                                                     argument(op, "reduction"), argument(op, "ignore_index"),
-                                                     op.getTotalWeight()}));
+    g.add(op.getSelf(),
+          g.create<NllLossBackwardOp>({g.cotangent(), op.getSelf(), op.getTarget(), op.getWeight(),
+                                       argument(op, "reduction"), argument(op, "ignore_index"), op.getTotalWeight()}));
   return success();
 }
 
@@ -32,7 +31,7 @@ LogicalResult mseLoss(MseLossOp op, GradientBuilder &g) {
   Value self = op.getSelf(), target = op.getTarget(), dx;
   TensorShape a = g.shapeOf(self), b = g.shapeOf(target);
   if (a.dims == b.dims && a.elementType == b.elementType) {
-    dx = g.create<MseLossBackwardOp>({g.cotangent(), self, target, argument(op, "reduction")});
+    dx = g.create<MseLossBackwardOp>({g.cotangent(), self, target, g.i64(op.getReduction())});
   } else {
     // The kernel divides by the number of elements of its input, which broadcasting makes too few.
     Value difference = g.create<SubOp>({self, target}), dy = scaled(g, g.cotangent(), 2.0);

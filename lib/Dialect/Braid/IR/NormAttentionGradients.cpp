@@ -7,8 +7,6 @@
 
 #include "braid/Dialect/Braid/IR/GradientRules.h"
 
-#include <cmath>
-
 using namespace mlir;
 
 namespace braid::gradients {
@@ -18,8 +16,7 @@ namespace braid::gradients {
 //===----------------------------------------------------------------------===//
 
 /// Softmax computes in the element type of its result, whatever that of its input.
-template <typename BackwardOp>
-static LogicalResult fromOutput(Operation *op, int64_t dim, GradientBuilder &g) {
+template <typename BackwardOp> static LogicalResult fromOutput(Operation *op, int64_t dim, GradientBuilder &g) {
   Value self = op->getOperand(0), result = op->getResult(0);
   Value dx = g.create<BackwardOp>({g.cotangent(), result, g.i64(dim), g.dtype(g.shapeOf(result).elementType)});
   g.add(self, castTo(g, dx, g.shapeOf(self).elementType));
@@ -81,13 +78,10 @@ LogicalResult scaledDotProductAttention(ScaledDotProductAttentionOp op, Gradient
 static Value scoreGradient(FlashAttentionForCpuOp op, Value dy, GradientBuilder &g) {
   Value key = g.create<TransposeOp>({op.getKey(), g.i64(-2), g.i64(-1)});
   Value scores = g.create<MatmulOp>({op.getQuery(), key});
-  if (op.getScale()) {
-    scores = scaled(g, scores, op.getScale()->convertToDouble());
-  } else {
-    // The shape rule knows the head's size: the pass that made the op asked for a constant one.
-    int64_t head = g.shapeOf(op.getQuery()).dims.back().constant().value_or(1);
-    scores = scaled(g, scores, 1 / std::sqrt(static_cast<double>(head)));
-  }
+  std::optional<double> scale;
+  if (op.getScale())
+    scale = op.getScale()->convertToDouble();
+  scores = scaledForSize(g, scores, scale, g.shapeOf(op.getQuery()).dims.back());
   scores = g.create<AddOp>({scores, op.getAttnMask()});
   Type elementType = g.shapeOf(op.getAttnMask()).elementType;
   Value normalizer = g.create<UnsqueezeOp>({castTo(g, op.getLogsumexp(), elementType), g.i64(-1)});

@@ -172,8 +172,7 @@ LogicalResult diff(DiffOp op, GradientBuilder &g) {
   for (Value part : parts) {
     Expr end = start + g.shapeOf(part).dims[dim];
     if (g.needs(part))
-      g.add(part, parts.size() == 1 ? dx
-                                    : g.create<SliceOp>({dx, g.i64(dim), g.size(start), g.size(end), g.i64(1)}));
+      g.add(part, parts.size() == 1 ? dx : g.create<SliceOp>({dx, g.i64(dim), g.size(start), g.size(end), g.i64(1)}));
     start = end;
   }
   return success();

@@ -259,8 +259,8 @@ LogicalResult unbind(UnbindOp op, GradientBuilder &g) {
     if (g.cotangent(number))
       present.push_back(number);
   if (present.size() == 1 && op->getNumResults() > 1) {
-    g.add(op.getSelf(), g.create<SelectBackwardOp>({g.cotangent(present.front()), g.sizes(shape.dims), g.i64(dim),
-                                                    g.i64(present.front())}));
+    g.add(op.getSelf(), g.create<SelectBackwardOp>(
+                            {g.cotangent(present.front()), g.sizes(shape.dims), g.i64(dim), g.i64(present.front())}));
     return success();
   }
   for (auto [number, result] : llvm::enumerate(op->getResults()))

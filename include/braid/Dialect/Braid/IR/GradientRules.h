@@ -45,6 +45,8 @@ Value scaled(GradientBuilder &g, Value value, mlir::TypedAttr factor);
 Value scaled(GradientBuilder &g, Value value, double factor);
 /// value / count.
 Value divided(GradientBuilder &g, Value value, const Expr &count);
+/// value * scale, or value / sqrt(size) where there is no scale: what attention does to its scores.
+Value scaledForSize(GradientBuilder &g, Value value, std::optional<double> scale, const Expr &size);
 Value castTo(GradientBuilder &g, Value value, mlir::Type elementType);
 Value reshaped(GradientBuilder &g, Value value, Sizes sizes);
 Value expandedTo(GradientBuilder &g, Value value, Value like);
