@@ -138,9 +138,9 @@ static bool spread(Reader &in, StringRef name, Dims &list, int64_t count) {
   return !in.failed();
 }
 
-LogicalResult convolution(ConvolutionOp op, ShapeAnalysis &analysis, Results &results) {
-  Reader in(op, analysis);
-  TensorShape input = in.shape(op.getInput()), weight = in.shape(op.getWeight());
+/// The result of the convolution that the op is or differentiates.
+template <typename OpTy>
+static FailureOr<TensorShape> convolve(Reader &in, OpTy op, const TensorShape &input, const TensorShape &weight) {
   Dims stride = in.sizes(op.getStride(), op.getStaticStride()), pad = in.sizes(op.getPadding(), op.getStaticPadding()),
        dilation = in.sizes(op.getDilation(), op.getStaticDilation()),
        extra = in.sizes(op.getOutputPadding(), op.getStaticOutputPadding());
@@ -150,8 +150,8 @@ LogicalResult convolution(ConvolutionOp op, ShapeAnalysis &analysis, Results &re
   if (in.failed())
     return failure();
   if (spatial < 1 || input.rank() != weight.rank())
-    return op.emitOpError() << "takes an input [batch, channels, ...] and a weight of the same rank, not "
-                            << str(input) << " and " << str(weight);
+    return in.error() << "takes an input [batch, channels, ...] and a weight of the same rank, not " << str(input)
+                      << " and " << str(weight);
   if (!spread(in, "stride", stride, spatial) || !spread(in, "padding", pad, spatial) ||
       !spread(in, "dilation", dilation, spatial) || !spread(in, "output_padding", extra, spatial))
     return failure();
@@ -159,37 +159,43 @@ LogicalResult convolution(ConvolutionOp op, ShapeAnalysis &analysis, Results &re
   Expr taken = op.getTransposed() ? weight.dims[0] : weight.dims[1] * groups;
   Expr given = op.getTransposed() ? weight.dims[1] * groups : weight.dims[0];
   if (!in.equal(input.dims[1], taken))
-    return op.emitOpError() << "has a weight of shape " << str(weight) << " and " << groups.str()
-                            << " groups, for inputs of " << taken.str() << " channels, but the input is "
-                            << str(input);
+    return in.error() << "has a weight of shape " << str(weight) << " and " << groups.str()
+                      << " groups, for inputs of " << taken.str() << " channels, but the input is " << str(input);
   if (groups.constant().value_or(1) < 1 ||
       (weight.dims[0].constant() && groups.constant() && *weight.dims[0].constant() % *groups.constant() != 0))
-    return op.emitOpError() << "cannot divide a weight of shape " << str(weight) << " into " << groups.str()
-                            << " groups";
+    return in.error() << "cannot divide a weight of shape " << str(weight) << " into " << groups.str() << " groups";
 
   TensorShape result{{input.dims[0], given}, input.elementType};
   for (int64_t at = 0; at < spatial; ++at) {
     if (stride[at].constant().value_or(1) < 1 || dilation[at].constant().value_or(1) < 1)
-      return op.emitOpError() << "has a stride of " << stride[at].str() << " and a dilation of " << dilation[at].str()
-                              << " in spatial dim " << at << "; both are positive";
+      return in.error() << "has a stride of " << stride[at].str() << " and a dilation of " << dilation[at].str()
+                        << " in spatial dim " << at << "; both are positive";
     if (pad[at].constant().value_or(0) < 0)
-      return op.emitOpError() << "has a padding of " << pad[at].str() << " in spatial dim " << at;
+      return in.error() << "has a padding of " << pad[at].str() << " in spatial dim " << at;
     const Expr &size = input.dims[at + 2];
     Expr reach = dilation[at] * (weight.dims[at + 2] - Expr(1)), both = pad[at] + pad[at];
     Expr out = op.getTransposed() ? (size - Expr(1)) * stride[at] - both + reach + extra[at] + Expr(1)
                                   : Expr::floorDiv(size + both - reach - Expr(1), stride[at]) + Expr(1);
     if (out.constant().value_or(1) < 1)
-      return op.emitOpError() << "has a weight of shape " << str(weight) << " that does not fit the padded input, "
-                              << str(input) << " with " << pad[at].str() << " on each side of spatial dim " << at;
+      return in.error() << "has a weight of shape " << str(weight) << " that does not fit the padded input, "
+                        << str(input) << " with " << pad[at].str() << " on each side of spatial dim " << at;
     result.dims.push_back(out);
   }
+  return result;
+}
+
+LogicalResult convolution(ConvolutionOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  FailureOr<TensorShape> result = convolve(in, op, in.shape(op.getInput()), in.shape(op.getWeight()));
+  if (failed(result))
+    return failure();
   if (op.getBias()) {
     TensorShape bias = in.shape(op.getBias());
-    in.sameElementType({{"input", input}, {"bias", bias}});
-    if (!in.failed() && (bias.rank() != 1 || !in.equal(bias.dims[0], given)))
-      in.error() << "has a bias of shape " << str(bias) << " for " << given.str() << " channels";
+    in.sameElementType({{"input", *result}, {"bias", bias}});
+    if (!in.failed() && (bias.rank() != 1 || !in.equal(bias.dims[0], result->dims[1])))
+      in.error() << "has a bias of shape " << str(bias) << " for " << result->dims[1].str() << " channels";
   }
-  results.push_back(result);
+  results.push_back(*result);
   return failure(in.failed());
 }
 
@@ -198,14 +204,14 @@ LogicalResult convolutionBackward(ConvolutionBackwardOp op, ShapeAnalysis &analy
   TensorShape gradient = in.shape(op.getGradOutput()), input = in.shape(op.getInput()),
               weight = in.shape(op.getWeight());
   Dims bias = in.sizes(op.getBiasSizes(), op.getStaticBiasSizes());
-  if (in.failed())
+  FailureOr<TensorShape> output = convolve(in, op, input, weight);
+  if (failed(output))
     return failure();
   std::optional<ArrayRef<bool>> mask = op.getOutputMask();
   if (!mask || mask->size() != 3)
     return op.emitOpError("needs an output_mask of three");
-  if (gradient.rank() != input.rank() || input.rank() != weight.rank())
-    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for an input of " << str(input)
-                            << " and a weight of " << str(weight);
+  if (!in.equal(gradient.dims, output->dims))
+    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for an output of " << str(*output);
   TensorShape biasShape{bias, weight.elementType}, absent{{Expr(0)}, input.elementType};
   results.push_back((*mask)[0] ? input : absent);
   results.push_back((*mask)[1] ? weight : absent);

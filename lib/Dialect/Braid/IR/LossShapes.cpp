@@ -91,8 +91,9 @@ LogicalResult nllLossForward(NllLossForwardOp op, ShapeAnalysis &analysis, Resul
 LogicalResult nllLossBackward(NllLossBackwardOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape gradient = in.shape(op.getGradOutput()), self = in.shape(op.getSelf()),
-              target = in.shape(op.getTarget());
+              target = in.shape(op.getTarget()), total = in.shape(op.getTotalWeight());
   Dims dims = classTargets(in, self, target, op.getWeight());
+  in.sameElementType({{"self", self}, {"grad_output", gradient}, {"total_weight", total}});
   if (!checkReduction(in, op.getReduction()))
     return failure();
   if (!in.equal(gradient.dims, keepsElements(op.getReduction()) ? ArrayRef<Expr>(dims) : ArrayRef<Expr>()))

@@ -80,7 +80,8 @@ static std::optional<Expr> slicedSize(Reader &in, std::optional<Expr> start, std
                << " of which it is not known whether they are negative; braid.symbols gives example sizes";
     return std::nullopt;
   }
-  Expr length = Expr::max(*last - *first, 0);
+  // Bounds are not negative once clamped.
+  Expr length = first->constant() == 0 ? *last : Expr::max(*last - *first, 0);
   return by.constant() == 1 ? length : Expr::floorDiv(length + by - Expr(1), by);
 }
 
