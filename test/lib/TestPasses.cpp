@@ -46,7 +46,7 @@ struct TestShapes : PassWrapper<TestShapes, OperationPass<ModuleOp>> {
   }
 };
 
-/// A remark with the factors of the dims of operands and results, and one with the floating-point operations.
+/// A remark with the factors of the dims of operands and results, and the floating-point operations.
 struct TestFactors : PassWrapper<TestFactors, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestFactors)
   StringRef getArgument() const final { return "test-factors"; }
@@ -69,12 +69,13 @@ struct TestFactors : PassWrapper<TestFactors, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     ShapeAnalysis analysis(getOperation());
     getOperation().walk([&](Operation *op) {
-      if (auto layout = dyn_cast<LayoutOpInterface>(op)) {
-        std::optional<FactorMap> map = layout.getFactorMap(analysis);
-        op->emitRemark() << (map ? spell(map->operands) + " -> " + spell(map->results) : "no factors");
-      }
-      if (auto cost = dyn_cast<CostOpInterface>(op))
-        op->emitRemark() << cost.getFlops(analysis).str() << " flops";
+      auto layout = dyn_cast<LayoutOpInterface>(op);
+      auto cost = dyn_cast<CostOpInterface>(op);
+      if (!layout || !cost)
+        return;
+      std::optional<FactorMap> map = layout.getFactorMap(analysis);
+      op->emitRemark() << (map ? spell(map->operands) + " -> " + spell(map->results) : "no factors") << ", "
+                       << cost.getFlops(analysis).str() << " flops";
     });
   }
 };

