@@ -12,8 +12,8 @@
 #include "Types.h"
 
 #include "braid/Import/Import.h"
+#include "braid/Plan/Expr.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -112,12 +112,10 @@ plan::Status parseInputOption(mlir::MLIRContext &context, const std::string &tex
   list.split(parts, ',', -1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
     StringRef dim = part.trim();
-    int64_t constant;
-    bool isName = !dim.empty() && (isAlpha(dim[0]) || dim[0] == '_') &&
-                  llvm::all_of(dim, [](char letter) { return isAlnum(letter) || letter == '_'; });
-    if (!isName && (dim.getAsInteger(10, constant) || constant < 0))
-      return error("'" + dim + "' is neither a size nor a name");
-    dims.push_back(dim.str());
+    plan::Result<plan::Expr> size = plan::Expr::parse(dim.str());
+    if (!size)
+      return error("'" + dim + "' is neither a size, nor a name, nor an expression of names");
+    dims.push_back(size->str());
   }
   auto known = llvm::find_if(inputs, [&](const InputSpec &input) { return input.name == name; });
   if (known == inputs.end()) {

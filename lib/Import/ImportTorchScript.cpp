@@ -202,7 +202,7 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
   InputDims dims(tensors, options.symbolicDims);
   std::vector<std::string> decisions;
   std::vector<Diagnostic> firstFailure;
-  static constexpr int maxRounds = 16;
+  static constexpr int maxRounds = 32;
   for (int round = 0, failures = 0;; ++round) {
     std::vector<Diagnostic> diagnostics;
     std::vector<Guard> guards;

@@ -32,6 +32,15 @@ static std::string symbolFor(StringRef input, size_t dim) {
   return name + "_" + std::to_string(dim);
 }
 
+/// The name if the expression is a single symbol.
+static std::optional<std::string> asSymbol(const Expr &expr) {
+  std::set<std::string> names;
+  expr.collectSymbols(names);
+  if (names.size() == 1 && expr == Expr::symbol(*names.begin()))
+    return *names.begin();
+  return std::nullopt;
+}
+
 InputDims::InputDims(ArrayRef<const InputSpec *> inputs, bool symbolic) : inputs(inputs) {
   std::vector<int64_t> batch, sequence;
   for (const InputSpec *input : inputs) {
@@ -40,15 +49,15 @@ InputDims::InputDims(ArrayRef<const InputSpec *> inputs, bool symbolic) : inputs
       int64_t example = input->example[dim];
       std::string name;
       if (!input->dims.empty()) {
-        name = input->dims[dim];
-        int64_t constant;
-        if (!StringRef(name).getAsInteger(10, constant)) {
-          if (constant != example)
-            throw ImportError("input '" + input->name + "' has size " + std::to_string(example) + " in dim " +
-                              std::to_string(dim) + " of the example, but --input says " + name);
-          sizes.push_back(Expr(constant));
+        plan::Result<Expr> size = Expr::parse(input->dims[dim]);
+        if (!size)
+          throw ImportError("input '" + input->name + "': " + size.error());
+        std::optional<std::string> symbol = asSymbol(*size);
+        if (!symbol) {
+          sizes.push_back(*size);
           continue;
         }
+        name = *symbol;
       } else {
         std::vector<int64_t> seen = seenSizes(*input, dim);
         bool varies = !llvm::all_equal(seen);
@@ -76,6 +85,22 @@ InputDims::InputDims(ArrayRef<const InputSpec *> inputs, bool symbolic) : inputs
       sizes.push_back(Expr::symbol(name));
     }
   }
+  checkExample();
+}
+
+/// Sizes and expressions that the user stated must hold in the example.
+void InputDims::checkExample() const {
+  for (auto [number, input] : llvm::enumerate(inputs))
+    for (auto [dim, size] : llvm::enumerate(dims[number])) {
+      std::optional<int64_t> value = size.evaluate(examples);
+      if (!value)
+        throw ImportError("no input has a dim that is just the name in '" + size.str() + "', dim " +
+                          std::to_string(dim) + " of input '" + input->name + "'");
+      if (*value != input->example[dim])
+        throw ImportError("input '" + input->name + "' has size " + std::to_string(input->example[dim]) + " in dim " +
+                          std::to_string(dim) + " of the example, but --input says " + size.str() +
+                          (size.constant() ? "" : " = " + std::to_string(*value)));
+    }
 }
 
 SmallVector<Expr, 4> InputDims::dimsOf(size_t input) const {
@@ -102,17 +127,19 @@ bool InputDims::fix(const std::string &symbol) {
   return true;
 }
 
-/// The name if the expression is a single symbol.
-static std::optional<std::string> asSymbol(const Expr &expr) {
-  std::set<std::string> names;
-  expr.collectSymbols(names);
-  if (names.size() == 1 && expr == Expr::symbol(*names.begin()))
-    return *names.begin();
-  return std::nullopt;
+/// How likely a dim is a constant of the model: inner dims more than outer ones, features more than tokens.
+std::pair<size_t, bool> InputDims::firmness(const std::string &symbol) const {
+  std::pair<size_t, bool> result;
+  for (auto [number, input] : llvm::enumerate(inputs))
+    for (auto [dim, size] : llvm::enumerate(dims[number]))
+      if (asSymbol(size) == symbol)
+        result = std::max(result, std::pair(dim, isa<FloatType>(input->elementType)));
+  return result;
 }
 
 bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks) {
   bool changed = false;
+  std::set<std::string> fixed;
   for (const Guard &guard : guards) {
     std::optional<std::string> left = asSymbol(guard.left), right = asSymbol(guard.right);
     if (left && right && getSymbols().count(*left) && getSymbols().count(*right)) {
@@ -135,13 +162,22 @@ bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks
     std::set<std::string> names;
     guard.left.collectSymbols(names);
     guard.right.collectSymbols(names);
-    for (const std::string &name : names)
-      if (!varying.count(name) && fix(name)) {
-        remarks.push_back("the size '" + name + "' is fixed to " + std::to_string(examples.at(name)) +
-                          ", as the model needs " + guard.left.str() + " = " + guard.right.str() + " (" + guard.why +
-                          ")");
-        changed = true;
-      }
+    // One at a time, as the others may be free once it is known; a guard over a symbol that was fixed just now waits.
+    if (llvm::any_of(names, [&](const std::string &name) { return fixed.count(name) != 0; }))
+      continue;
+    std::vector<std::string> candidates(names.begin(), names.end());
+    llvm::erase_if(candidates, [&](const std::string &name) { return !chosen.count(name) || varying.count(name); });
+    if (candidates.empty())
+      continue;
+    std::string name = *llvm::max_element(candidates, [&](const std::string &a, const std::string &b) {
+      return firmness(a) < firmness(b);
+    });
+    if (!fix(name))
+      continue;
+    fixed.insert(name);
+    remarks.push_back("the size '" + name + "' is fixed to " + std::to_string(examples.at(name)) +
+                      ", as the model needs " + guard.left.str() + " = " + guard.right.str() + " (" + guard.why + ")");
+    changed = true;
   }
   return changed;
 }

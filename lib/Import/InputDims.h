@@ -38,7 +38,9 @@ public:
   bool fixAfterFailure(int level);
 
 private:
+  void checkExample() const;
   bool fix(const std::string &symbol);
+  std::pair<size_t, bool> firmness(const std::string &symbol) const;
 
   llvm::ArrayRef<const InputSpec *> inputs;
   std::vector<std::vector<Expr>> dims;

@@ -70,7 +70,8 @@ Aten::Results Aten::runOpaque(const Call &call) {
   SmallVector<int64_t> kinds, counts;
   for (size_t i = 0; i < call.args.size(); ++i) {
     const c10::Argument &argument = call.schema->arguments()[i];
-    if (isIgnorable(argument, call.args[i]))
+    bool mayBeLeftOut = argument.default_value() || argument.type()->kind() == c10::TypeKind::OptionalType;
+    if (mayBeLeftOut && isIgnorable(argument, call.args[i]))
       continue;
     std::optional<ArgKind> kind = kindOf(call.args[i], argument);
     std::optional<ArgValue> value;

@@ -67,7 +67,7 @@ class InPlace(nn.Module):
         self.act = nn.ReLU(inplace=True)
 
     def forward(self, x):
-        y = self.act(self.lin(x))
+        y = self.act(self.lin(x)).clone()
         y.mul_(2).add_(x)
         shifted = torch.zeros_like(x)
         shifted[:, 1:] = y[:, :-1].clone()
