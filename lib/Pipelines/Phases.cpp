@@ -39,9 +39,16 @@ StringRef getPhaseName(Phase phase) {
   return "";
 }
 
+static void addVerifier(OpPassManager &manager, Phase phase) {
+  VerifyContractOptions contract;
+  contract.phase = getPhaseName(phase).str();
+  manager.addPass(createVerifyContract(contract));
+}
+
 void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options) {
   switch (phase) {
-  case Phase::Import: // done by the importer
+  case Phase::Import: // the importer's work
+    addVerifier(manager, phase);
     return;
   case Phase::Shapes: {
     FreezeOptions freeze;
@@ -52,15 +59,18 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     manager.addPass(createRaiseMergeRows());
     manager.addPass(createSplitLoss());
     manager.addPass(createAnalyzeSamples());
+    addVerifier(manager, phase);
     return;
   }
   case Phase::Units:
     manager.addPass(createOutlineUnits());
+    addVerifier(manager, phase);
     return;
   case Phase::Differentiate:
     manager.addPass(createDecompose());
     manager.addPass(createDifferentiate());
     manager.addNestedPass<func::FuncOp>(createCSEPass());
+    addVerifier(manager, phase);
     return;
   case Phase::Pipe: {
     pipe::FormStagesOptions stages;
@@ -98,6 +108,9 @@ void registerPhasePipelines() {
     Phase which = phase;
     PassPipelineRegistration<PhaseOptions>(
         name, text, [which](OpPassManager &manager, const PhaseOptions &options) {
+          // Files may have been written by a person: what the phase assumes is checked first.
+          if (which <= Phase::Pipe)
+            addVerifier(manager, static_cast<Phase>(static_cast<int>(which) - 1));
           buildPhase(manager, which, options);
         });
   }

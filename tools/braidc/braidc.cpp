@@ -224,9 +224,6 @@ int main(int argc, char **argv) {
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(context);
   if (!module)
     return 1;
-  times.lap("import");
-  if (emitKind == Emit::Import)
-    return printModule(*module);
 
   braid::PhaseOptions options;
   options.stages = stages;
@@ -235,7 +232,7 @@ int main(int argc, char **argv) {
   options.plan = planFile;
   options.device = device;
   static const std::pair<braid::Phase, Emit> phases[] = {
-      {braid::Phase::Shapes, Emit::Shapes},   {braid::Phase::Units, Emit::Units},
+      {braid::Phase::Import, Emit::Import},   {braid::Phase::Shapes, Emit::Shapes},   {braid::Phase::Units, Emit::Units},
       {braid::Phase::Differentiate, Emit::Differentiate}, {braid::Phase::Pipe, Emit::Pipe},
       {braid::Phase::Rt, Emit::Rt},           {braid::Phase::LLVM, Emit::LLVM}};
   for (auto &[phase, emit] : phases) {

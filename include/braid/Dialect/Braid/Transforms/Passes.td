@@ -116,4 +116,10 @@ def Differentiate : Pass<"braid-differentiate", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numDerivatives", "derivatives", "Units differentiated">];
 }
 
+def VerifyContract : Pass<"braid-verify-contract", "::mlir::ModuleOp"> {
+  let summary = "Checks what may be assumed after a phase";
+  let description = [{Each phase ends with it; docs/Architecture.md says what is checked.}];
+  let options = [Option<"phase", "phase", "std::string", "\"import\"", "import, shapes, units or differentiate">];
+}
+
 #endif // BRAID_DIALECT_BRAID_TRANSFORMS_PASSES_TD
