@@ -72,7 +72,7 @@ def lit(build, args, label="lit"):
     if not site.exists():
         return broken(label, ["read", site], 1)
     tools = next(line.split('"')[1] for line in site.read_text().splitlines() if "llvm_tools_dir" in line)
-    command = [f"{tools}/lit", "--quiet", "--workers", args.jobs, "--timeout", 300, "--output", report, build / "test"]
+    command = [f"{tools}/lit", "--quiet", "--workers", args.jobs, "--output", report, build / "test"]
     code = stream(command, stdout=subprocess.DEVNULL)
     if not report.exists():
         return broken(label, command, code)

@@ -27,7 +27,7 @@ func.func @f(%x: tensor<2x5xf32>) {
 // -----
 
 func.func @f(%x: tensor<2x5xf32>, %t: tensor<2x1xf32>) {
-  // expected-error@+1 {{compares [2, 5] with [2, 1]; both must be equal and the weights fit them}}
+  // expected-error@+1 {{compares [2, 5] with [2, 1]; scores and weights must fit the target}}
   %0 = braid.binary_cross_entropy_with_logits(self = %x, target = %t) : (tensor<2x5xf32>, tensor<2x1xf32>) -> tensor<f32>
   return
 }

@@ -126,6 +126,27 @@ class Unknown(nn.Module):
         return y.square().mean()
 
 
+class Spellings(nn.Module):
+    """Second spellings of typed ops, Python numbers that promote, and a value that no gradient may pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3, padding="same")
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        image = self.conv(x[None, :2, None].expand(1, 2, 5, 4))
+        y = self.lin(x)
+        y = torch.where(y > 0, y, 0.5) + torch.where(y > 0, 1, 2)
+        y = y - y.detach().square().mean() + (1 - y) * y.mT.mT
+        z = y.clone()
+        z[z > 1] = 0.25
+        z[:, 1:3] *= 2
+        count = torch.full((2,), x.shape[0], dtype=torch.float32)
+        y = torch.minimum(y, z.view_as(y)) + x.new_ones(4) * count.sum() + torch.arange(4) // 2
+        return y.std() + image.swapaxes(0, 1).abs().mean()
+
+
 class Branch(nn.Module):
     def forward(self, x):
         if bool(x.sum() > 0):
@@ -199,6 +220,7 @@ MODELS = {
     "scripted": (Scripted(), floats(3, 4), "script"),
     "sizes": (Sizes(), floats(3, 6), "trace"),
     "unknown": (Unknown(), floats(3, 6), "trace"),
+    "spellings": (Spellings(), floats(3, 4), "trace"),
     "branch": (Branch(), floats(3, 4), "script"),
     "nonzero": (Nonzero(), floats(3, 4), "trace"),
     "not_scalar": (NotScalar(), floats(3, 4), "trace"),

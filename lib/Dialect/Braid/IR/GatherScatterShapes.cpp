@@ -85,6 +85,26 @@ static FailureOr<TensorShape> indexed(Reader &in, const TensorShape &self, Opera
   return result;
 }
 
+/// A mask takes the place of as many dims as it has, and has their sizes.
+static void checkMasks(Reader &in, const TensorShape &self, ArrayRef<TensorShape> indices, ArrayRef<bool> present) {
+  int64_t dim = 0;
+  for (bool there : present) {
+    bool isMask = there && isBool(indices.front().elementType);
+    int64_t taken = isMask ? indices.front().rank() : 1;
+    if (dim + taken > self.rank()) {
+      in.error() << "has more indices than " << str(self) << " has dims";
+      return;
+    }
+    if (isMask && !in.equal(indices.front().dims, ArrayRef(self.dims).slice(dim, taken))) {
+      in.error() << "has a mask of shape " << str(indices.front()) << " at dim " << dim << " of " << str(self);
+      return;
+    }
+    dim += taken;
+    if (there)
+      indices = indices.drop_front();
+  }
+}
+
 LogicalResult index(IndexOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op.getSelf());
@@ -104,9 +124,12 @@ LogicalResult indexPut(IndexPutOp op, ShapeAnalysis &analysis, Results &results)
   if (in.failed())
     return failure();
   results.push_back(self);
-  // A mask selects as many elements as it has true ones; ATen compares that with the values.
-  if (llvm::any_of(in.shapes(op.getIndices()), [](const TensorShape &shape) { return isBool(shape.elementType); }))
+  SmallVector<TensorShape> indices = in.shapes(op.getIndices());
+  if (llvm::any_of(indices, [](const TensorShape &shape) { return isBool(shape.elementType); })) {
+    // A mask selects as many elements as it has true ones; ATen compares that with the values.
+    checkMasks(in, self, indices, op.getPresentIndices());
     return failure(in.failed());
+  }
   FailureOr<TensorShape> target = indexed(in, self, op.getIndices(), op.getPresentIndices());
   if (failed(target))
     return failure();
@@ -136,6 +159,8 @@ LogicalResult indexSelect(IndexSelectOp op, ShapeAnalysis &analysis, Results &re
     return failure();
   if (self.rank())
     self.dims[dim] = index.numElements();
+  else if (!in.equal(index.numElements(), Expr(1)))
+    return op.emitOpError() << "selects " << str(index) << " elements of a tensor of rank 0, which has one";
   results.push_back(self);
   return success();
 }
@@ -190,13 +215,15 @@ LogicalResult scatter(Operation *op, ShapeAnalysis &analysis, Results &results) 
   TensorShape self = in.shape(op->getOperand(0)), index = in.shape(op->getOperand(1));
   checkIndices(in, "index", index);
   int64_t dim = in.failed() ? 0 : in.dim(getArgument<IntegerAttr>(op, "dim").getInt(), self.rank());
-  if (index.numElements().constant() != 0) {
+  // An empty index writes nothing.
+  bool empty = index.numElements().constant() == 0;
+  if (!empty)
     checkContained(in, index, "self", self, dim);
-    if (op->getNumOperands() > 2 && !in.failed()) {
-      TensorShape src = in.shape(op->getOperand(2));
-      in.sameElementType({{"self", self}, {"src", src}});
+  if (op->getNumOperands() > 2 && !in.failed()) {
+    TensorShape src = in.shape(op->getOperand(2));
+    in.sameElementType({{"self", self}, {"src", src}});
+    if (!empty)
       checkContained(in, index, "src", src, std::nullopt);
-    }
   }
   if (!in.failed())
     results.push_back(self);

@@ -57,7 +57,9 @@ LogicalResult crossEntropy(CrossEntropyLossOp op, ShapeAnalysis &analysis, Resul
     return op.emitOpError() << "has targets of shape " << str(target) << " for scores of " << str(self)
                             << "; they would be " << str({dims, target.elementType});
   }
-  results.push_back({keepsElements(op.getReduction()) ? dims : Dims(), self.elementType});
+  // Probabilities multiply the scores.
+  Type type = isFloat(target.elementType) ? resultType({self, target}) : self.elementType;
+  results.push_back({keepsElements(op.getReduction()) ? dims : Dims(), type});
   return success();
 }
 
@@ -114,11 +116,20 @@ LogicalResult pointwiseLoss(Operation *op, ShapeAnalysis &analysis, Results &res
   Dims dims = in.broadcast(tensors);
   if (in.failed())
     return failure();
-  // Only mse_loss lets self and target broadcast.
-  if (!isa<MseLossOp>(op) && (!in.equal(tensors[0].dims, tensors[1].dims) || !in.fits(dims, tensors[0].dims)))
+  // Only mse_loss lets the target broadcast; with pos_weight not even the scores may.
+  auto entropy = dyn_cast<BinaryCrossEntropyWithLogitsOp>(op);
+  if (entropy && (!in.equal(dims, tensors[1].dims) ||
+                  (entropy.getPosWeight() && !in.equal(tensors[0].dims, tensors[1].dims))))
     return op->emitOpError() << "compares " << str(tensors[0]) << " with " << str(tensors[1])
-                             << "; both must be equal and the weights fit them";
+                             << "; scores and weights must fit the target";
   Type type = resultType(tensors);
+  if (!isa<MseLossOp>(op)) {
+    // Computed in place of the target.
+    in.floating("target", tensors[1]);
+    if (in.failed())
+      return failure();
+    type = tensors[1].elementType;
+  }
   results.push_back({keepsElements(kind) ? dims : Dims(), type ? type : tensors[0].elementType});
   return success();
 }

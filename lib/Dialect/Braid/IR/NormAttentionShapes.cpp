@@ -149,6 +149,21 @@ LogicalResult nativeLayerNormBackward(NativeLayerNormBackwardOp op, ShapeAnalysi
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// The kernel for the CPU neither broadcasts batches and heads nor checks them.
+static LogicalResult checkFlashShapes(Reader &in, ValueRange tensors) {
+  SmallVector<TensorShape> shapes = in.shapes(tensors);
+  if (in.failed())
+    return failure();
+  for (const TensorShape &shape : shapes) {
+    if (shape.rank() != 4)
+      return in.error() << "takes tensors [batch, heads, length, size], not " << str(shape);
+    if (!in.equal(ArrayRef(shape.dims).take_front(2), ArrayRef(shapes.front().dims).take_front(2)))
+      return in.error() << "takes tensors of the same batch and heads, not " << str(shapes.front()) << " and "
+                        << str(shape);
+  }
+  return success();
+}
+
 /// [..., L, E], [..., S, E], [..., S, V] and a mask that fits [..., L, S] give [..., L, V].
 static FailureOr<TensorShape> attention(Reader &in, Value queryValue, Value keyValue, Value valueValue, Value mask,
                                         bool groupedQueries) {
@@ -175,7 +190,8 @@ static FailureOr<TensorShape> attention(Reader &in, Value queryValue, Value keyV
     if (groupedQueries && shape != &query) {
       // Each head of key and value serves a group of query heads.
       const Expr &heads = query.dims[query.rank() - 3], &shared = batch.dims.back();
-      if (shared.constant() == 0 || !in.equal(Expr::floorDiv(heads, shared) * shared, heads))
+      bool empty = shared.constant() == 0;
+      if (empty ? heads.constant() != 0 : !in.equal(Expr::floorDiv(heads, shared) * shared, heads))
         return mismatch() << "; the query's heads must be a multiple of the key's and the value's";
       batch.dims.back() = heads;
     }
@@ -214,11 +230,9 @@ LogicalResult scaledDotProductAttention(ScaledDotProductAttentionOp op, ShapeAna
 
 LogicalResult flashAttentionForCpu(FlashAttentionForCpuOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
-  TensorShape query = in.shape(op.getQuery());
-  if (in.failed())
+  if (failed(checkFlashShapes(in, {op.getQuery(), op.getKey(), op.getValue()})))
     return failure();
-  if (query.rank() != 4)
-    return op.emitOpError() << "takes a query [batch, heads, length, size], not " << str(query);
+  TensorShape query = in.shape(op.getQuery());
   FailureOr<TensorShape> result =
       attention(in, op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), false);
   if (failed(result))
@@ -233,6 +247,8 @@ LogicalResult flashAttentionForCpu(FlashAttentionForCpuOp op, ShapeAnalysis &ana
 LogicalResult flashAttentionForCpuBackward(FlashAttentionForCpuBackwardOp op, ShapeAnalysis &analysis,
                                            Results &results) {
   Reader in(op, analysis);
+  if (failed(checkFlashShapes(in, {op.getQuery(), op.getKey(), op.getValue()})))
+    return failure();
   FailureOr<TensorShape> output =
       attention(in, op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), false);
   if (failed(output))

@@ -23,6 +23,20 @@ using namespace mlir;
 namespace braid::decompositions {
 using namespace gradients;
 
+/// Whether any dim may have stride 0: whether the value is a view of something expanded.
+static bool mayBeExpanded(Value value) {
+  for (Operation *op = value.getDefiningOp(); op; op = op->getOperand(0).getDefiningOp()) {
+    if (isa<LinearOp, MmOp, BmmOp, AddmmOp, BaddbmmOp, MatmulOp, NativeLayerNormOp, EmbeddingOp, RepeatInterleaveOp,
+            RepeatOp, AddOp, SubOp, MulOp, DivOp, CatOp>(op))
+      return false;
+    if (!isa<TransposeOp, PermuteOp, ViewOp, UnflattenOp, SqueezeOp, SqueezeDimOp, SqueezeDimsOp, SelectOp, UnbindOp,
+             UnsqueezeOp, SliceOp, NarrowOp, SplitOp, SplitWithSizesOp, ChunkOp, NegOp, ToOp, AddScalarOp, MulScalarOp,
+             DivScalarOp, DropoutOp>(op))
+      return true;
+  }
+  return true;
+}
+
 /// Whether elements of the last dim surely lie next to each other in memory, however the others lie.
 static bool isLastDimDense(Value value) {
   Operation *op = value.getDefiningOp();
@@ -34,7 +48,7 @@ static bool isLastDimDense(Value value) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       // Made anew, densely.
       .Case<LinearOp, MmOp, BmmOp, AddmmOp, BaddbmmOp, MatmulOp, NativeLayerNormOp, EmbeddingOp, RepeatInterleaveOp,
-            RepeatOp>([](auto) { return true; })
+            RepeatOp, TriuOp, TrilOp, ZerosOp, OnesOp, FullOp>([](auto) { return true; })
       // The last dim stays the last, whole or cut at its ends.
       .Case([&](TransposeOp transpose) {
         return !isLast(transpose.getDim0()) && !isLast(transpose.getDim1()) && first();
@@ -43,7 +57,7 @@ static bool isLastDimDense(Value value) {
         std::optional<ArrayRef<int64_t>> dims = permute.getDims();
         return dims && !dims->empty() && isLast(dims->back()) && first();
       })
-      .Case<ViewOp, ReshapeOp, FlattenOp, UnflattenOp>([&](auto) {
+      .Case<ViewOp, ReshapeOp, FlattenOp, UnflattenOp, SqueezeOp, SqueezeDimOp, SqueezeDimsOp>([&](auto) {
         // Strides of a dim of size 1 mean nothing, and such a dim may be split or merged away.
         auto last = cast<RankedTensorType>(op->getOperand(0).getType());
         return last.getRank() > 0 && last.getDimSize(last.getRank() - 1) != 1 && first();
@@ -64,8 +78,10 @@ static bool isLastDimDense(Value value) {
         return from.getRank() > 0 && from.getDimSize(from.getRank() - 1) != 1 && first();
       })
       .Case([&](CatOp cat) { return llvm::all_of(cat.getTensors(), [](Value part) { return isLastDimDense(part); }); })
-      // Elementwise results lie as their operands do.
+      // Elementwise results lie as the first operand does if it has every element; else as all do.
       .Case<AddOp, SubOp, MulOp, DivOp>([&](auto) {
+        if (op->getOperand(0).getType() == op->getResult(0).getType() && !mayBeExpanded(op->getOperand(0)))
+          return first();
         int64_t whole = rank(op->getResult(0));
         bool any = false;
         for (Value operand : op->getOperands()) {
@@ -77,7 +93,12 @@ static bool isLastDimDense(Value value) {
         }
         return any;
       })
-      .Case<NegOp, ToOp, AddScalarOp, MulScalarOp, DivScalarOp, DropoutOp>([&](auto) { return first(); })
+      .Case<NegOp, ToOp, AddScalarOp, MulScalarOp, DivScalarOp, DropoutOp, ZerosLikeOp, OnesLikeOp, FullLikeOp>(
+          [&](auto) { return first(); })
+      .Case<MaskedFillScalarOp, MaskedFillTensorOp>([&](auto) {
+        // Where the mask is larger, it is an expanded tensor that is filled.
+        return op->getOperand(0).getType() == op->getResult(0).getType() && first();
+      })
       .Default(false);
 }
 
