@@ -230,7 +230,8 @@ Differentiated differentiate(Program &original, const std::vector<unsigned> &wan
   }
 
   OpBuilder builder(end);
-  GradientBuilder gradient(builder, shapes, [&](Value value) { return active.contains(value); });
+  auto needed = [&](Value value) { return active.contains(value); }; // the builder keeps a reference
+  GradientBuilder gradient(builder, shapes, needed);
   for (auto [number, value] : llvm::enumerate(end->getOperands())) {
     if (number >= cotangents.size() || !cotangents[number].defined())
       continue;

@@ -102,7 +102,9 @@ LogicalResult flashAttentionForCpu(FlashAttentionForCpuOp op, GradientBuilder &g
     SmallVector<Value> gradients = g.createMany<FlashAttentionForCpuBackwardOp>(
         {dy, op.getQuery(), op.getKey(), op.getValue(), op.getOutput(), op.getLogsumexp(), argument(op, "dropout_p"),
          argument(op, "is_causal"), mask, argument(op, "scale")});
-    for (auto [operand, gradient] : llvm::zip_first(ValueRange{op.getQuery(), op.getKey(), op.getValue()}, gradients))
+    // Named: a range of a temporary list would outlive the list.
+    const Value operands[] = {op.getQuery(), op.getKey(), op.getValue()};
+    for (auto [operand, gradient] : llvm::zip_first(operands, gradients))
       if (g.needs(operand))
         g.add(operand, gradient);
   }
