@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,7 +39,8 @@ struct TestShapes : PassWrapper<TestShapes, OperationPass<ModuleOp>> {
       op->emitRemark() << text;
     });
     for (const Guard &guard : analysis.getGuards())
-      getOperation().emitRemark() << "guard " << guard.left.str() << " = " << guard.right.str() << ", for " << guard.why;
+      getOperation().emitRemark() << "guard " << guard.left.str() << " = " << guard.right.str() << ", for "
+                                  << guard.why;
     if (failedOnce)
       signalPassFailure();
   }

@@ -51,7 +51,16 @@ static Args convolution(Random &r, bool backward) {
     dilation.resize(1);
   }
   if (backward)
-    return {Tensor{result, dtype}, input, weight, Sizes{out}, stride, padding, dilation, transposed, extra, groups,
+    return {Tensor{result, dtype},
+            input,
+            weight,
+            Sizes{out},
+            stride,
+            padding,
+            dilation,
+            transposed,
+            extra,
+            groups,
             std::vector<bool>{r.chance(0.6), true, r.chance(0.6)}};
   input.sizes = r.spoiled(input.sizes);
   return {input, weight, maybe(r, like(r, {out}, dtype)), stride, padding, dilation, transposed, extra, groups};
@@ -75,12 +84,12 @@ std::vector<Generator> contractionGenerators() {
                      return Args{like(r, r.broadcastable({i, j}), dtype), like(r, {i, k}, dtype),
                                  like(r, {k, j}, dtype), maybe(r, Number(int64_t(1))), maybe(r, Number(2.0))};
                    }});
-  table.push_back({"baddbmm", [](Random &r) {
-                     c10::ScalarType dtype = r.floats();
-                     int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
-                     return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype),
-                                 like(r, {b, k, j}, dtype)};
-                   }});
+  table.push_back(
+      {"baddbmm", [](Random &r) {
+         c10::ScalarType dtype = r.floats();
+         int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
+         return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype), like(r, {b, k, j}, dtype)};
+       }});
   table.push_back({"matmul", [](Random &r) {
                      c10::ScalarType dtype = r.floats();
                      int64_t i = r.size(), k = r.size(), j = r.size();
@@ -169,7 +178,12 @@ std::vector<Generator> normAttentionGenerators() {
                      Tensor input{lead + normalized, dtype}, moments{lead + Sizes(normalized.size(), 1), dtype};
                      bool weight = r.chance(0.6), bias = weight && r.chance(0.6);
                      Tensor parameter{normalized, dtype};
-                     return Args{input, input, normalized, moments, moments, weight ? Arg(parameter) : Arg(absent),
+                     return Args{input,
+                                 input,
+                                 normalized,
+                                 moments,
+                                 moments,
+                                 weight ? Arg(parameter) : Arg(absent),
                                  bias ? Arg(parameter) : Arg(absent),
                                  std::vector<bool>{r.chance(0.7), weight && r.chance(0.7), bias && r.chance(0.7)}};
                    }});
@@ -217,8 +231,9 @@ static Arg classWeight(Random &r, int64_t classes, c10::ScalarType dtype) {
 static Args nll(Random &r, c10::ScalarType dtype, int64_t reduction) {
   int64_t classes = r.between(1, 5);
   Sizes batch = r.chance(0.3) ? Sizes() : Sizes{r.size()};
-  return {like(r, batch + Sizes{classes}, dtype, 0), Tensor{batch.empty() ? batch : r.spoiled(batch, 0.03), c10::kLong, 0},
-          classWeight(r, classes, dtype), reduction, int64_t(-100)};
+  return {like(r, batch + Sizes{classes}, dtype, 0),
+          Tensor{batch.empty() ? batch : r.spoiled(batch, 0.03), c10::kLong, 0}, classWeight(r, classes, dtype),
+          reduction, int64_t(-100)};
 }
 
 std::vector<Generator> lossGenerators() {

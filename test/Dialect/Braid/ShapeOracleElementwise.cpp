@@ -64,9 +64,7 @@ std::vector<Generator> elementwiseGenerators() {
                      return Args{condition, self, partner(r, self)};
                    }});
   table.push_back({"gelu", [](Random &r) { return Args{tensor(r), maybe(r, std::string("tanh"))}; }});
-  table.push_back({"dropout", [](Random &r) {
-                     return Args{Tensor{r.sizes(0, 3), r.floats()}, 0.5, r.chance(0.5)};
-                   }});
+  table.push_back({"dropout", [](Random &r) { return Args{Tensor{r.sizes(0, 3), r.floats()}, 0.5, r.chance(0.5)}; }});
   table.push_back({"to", [](Random &r) { return Args{tensor(r), r.any()}; }});
   table.push_back({"threshold_backward", [](Random &r) {
                      Args args = pair(r);

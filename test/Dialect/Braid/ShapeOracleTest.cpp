@@ -216,11 +216,12 @@ static Inferred infer(StringRef opName, const Args &args, Naming &naming) {
               return ArgValue(tensors);
             },
             [&](const Number &number) {
-              return std::visit(llvm::makeVisitor(
-                                    [&](bool value) { return ArgValue(Attribute(builder.getBoolAttr(value))); },
-                                    [&](int64_t value) { return ArgValue(Attribute(builder.getI64IntegerAttr(value))); },
-                                    [&](double value) { return ArgValue(Attribute(builder.getF64FloatAttr(value))); }),
-                                number);
+              return std::visit(
+                  llvm::makeVisitor(
+                      [&](bool value) { return ArgValue(Attribute(builder.getBoolAttr(value))); },
+                      [&](int64_t value) { return ArgValue(Attribute(builder.getI64IntegerAttr(value))); },
+                      [&](double value) { return ArgValue(Attribute(builder.getF64FloatAttr(value))); }),
+                  number);
             },
             [&](int64_t value) { return ArgValue(Attribute(builder.getI64IntegerAttr(value))); },
             [&](double value) { return ArgValue(Attribute(builder.getF64FloatAttr(value))); },
@@ -456,8 +457,8 @@ TEST_P(ShapeOracle, AgreesWithATen) {
     Inferred inferred = infer(generator.op, args, constant);
     if (!reference.error.empty()) {
       if (isAboutShapes(reference.error)) {
-        ASSERT_FALSE(inferred.error.empty()) << call << "\nbraid gives " << list(evaluate(inferred, {}))
-                                             << "\nATen: " << reference.error;
+        ASSERT_FALSE(inferred.error.empty())
+            << call << "\nbraid gives " << list(evaluate(inferred, {})) << "\nATen: " << reference.error;
       }
       continue;
     }
@@ -591,7 +592,8 @@ TEST(Schema, OpsHaveTheArgumentsOfTheirOperator) {
         EXPECT_TRUE(left.default_value() || left.type()->kind() == c10::TypeKind::OptionalType)
             << op << " leaves out " << left.name() << ", which has no default";
       }
-      ASSERT_LT(next, schema.arguments().size()) << op << ": no argument " << spec.name.str() << " there, in " << schema;
+      ASSERT_LT(next, schema.arguments().size())
+          << op << ": no argument " << spec.name.str() << " there, in " << schema;
       EXPECT_TRUE(fits(spec.kind, schema.arguments()[next]))
           << op << ": " << spec.name.str() << " is " << schema.arguments()[next].real_type()->annotation_str();
       ++next;

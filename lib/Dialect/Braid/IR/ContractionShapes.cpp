@@ -159,8 +159,8 @@ static FailureOr<TensorShape> convolve(Reader &in, OpTy op, const TensorShape &i
   Expr taken = op.getTransposed() ? weight.dims[0] : weight.dims[1] * groups;
   Expr given = op.getTransposed() ? weight.dims[1] * groups : weight.dims[0];
   if (!in.equal(input.dims[1], taken))
-    return in.error() << "has a weight of shape " << str(weight) << " and " << groups.str()
-                      << " groups, for inputs of " << taken.str() << " channels, but the input is " << str(input);
+    return in.error() << "has a weight of shape " << str(weight) << " and " << groups.str() << " groups, for inputs of "
+                      << taken.str() << " channels, but the input is " << str(input);
   if (groups.constant().value_or(1) < 1 ||
       (weight.dims[0].constant() && groups.constant() && *weight.dims[0].constant() % *groups.constant() != 0))
     return in.error() << "cannot divide a weight of shape " << str(weight) << " into " << groups.str() << " groups";

@@ -149,8 +149,8 @@ LogicalResult compare(Operation *op, ShapeAnalysis &analysis, Results &results) 
 }
 
 /// The first tensor operand's shape and element type.
-static LogicalResult unary(Operation *op, ShapeAnalysis &analysis, Results &results,
-                           function_ref<bool(Type)> accepts, StringRef accepted) {
+static LogicalResult unary(Operation *op, ShapeAnalysis &analysis, Results &results, function_ref<bool(Type)> accepts,
+                           StringRef accepted) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op->getOperand(0));
   if (in.failed())
@@ -162,11 +162,13 @@ static LogicalResult unary(Operation *op, ShapeAnalysis &analysis, Results &resu
 }
 
 LogicalResult sameAsFirst(Operation *op, ShapeAnalysis &analysis, Results &results) {
-  return unary(op, analysis, results, [](Type) { return true; }, "any type");
+  return unary(
+      op, analysis, results, [](Type) { return true; }, "any type");
 }
 
 LogicalResult number(Operation *op, ShapeAnalysis &analysis, Results &results) {
-  return unary(op, analysis, results, [](Type type) { return !isBool(type); }, "integers or floats");
+  return unary(
+      op, analysis, results, [](Type type) { return !isBool(type); }, "integers or floats");
 }
 
 LogicalResult floating(Operation *op, ShapeAnalysis &analysis, Results &results) {

@@ -49,8 +49,8 @@ LogicalResult embeddingDenseBackward(EmbeddingDenseBackwardOp op, ShapeAnalysis 
 // x[i, :, j]
 //===----------------------------------------------------------------------===//
 
-/// The shape of self[indices]: indexed dims become the broadcast dims of the indices, in their place if they are next to
-/// each other, in front otherwise.
+/// The shape of self[indices]: indexed dims become the broadcast dims of the indices, in their place if they are
+/// neighbours, in front otherwise.
 static FailureOr<TensorShape> indexed(Reader &in, const TensorShape &self, OperandRange indices,
                                       ArrayRef<bool> present) {
   if (static_cast<int64_t>(present.size()) > self.rank())

@@ -92,8 +92,8 @@ LogicalResult nllLossForward(NllLossForwardOp op, ShapeAnalysis &analysis, Resul
 
 LogicalResult nllLossBackward(NllLossBackwardOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
-  TensorShape gradient = in.shape(op.getGradOutput()), self = in.shape(op.getSelf()),
-              target = in.shape(op.getTarget()), total = in.shape(op.getTotalWeight());
+  TensorShape gradient = in.shape(op.getGradOutput()), self = in.shape(op.getSelf()), target = in.shape(op.getTarget()),
+              total = in.shape(op.getTotalWeight());
   Dims dims = classTargets(in, self, target, op.getWeight());
   in.sameElementType({{"self", self}, {"grad_output", gradient}, {"total_weight", total}});
   if (!checkReduction(in, op.getReduction()))
@@ -118,8 +118,8 @@ LogicalResult pointwiseLoss(Operation *op, ShapeAnalysis &analysis, Results &res
     return failure();
   // Only mse_loss lets the target broadcast; with pos_weight not even the scores may.
   auto entropy = dyn_cast<BinaryCrossEntropyWithLogitsOp>(op);
-  if (entropy && (!in.equal(dims, tensors[1].dims) ||
-                  (entropy.getPosWeight() && !in.equal(tensors[0].dims, tensors[1].dims))))
+  if (entropy &&
+      (!in.equal(dims, tensors[1].dims) || (entropy.getPosWeight() && !in.equal(tensors[0].dims, tensors[1].dims))))
     return op->emitOpError() << "compares " << str(tensors[0]) << " with " << str(tensors[1])
                              << "; scores and weights must fit the target";
   Type type = resultType(tensors);

@@ -233,8 +233,7 @@ LogicalResult flashAttentionForCpu(FlashAttentionForCpuOp op, ShapeAnalysis &ana
   if (failed(checkFlashShapes(in, {op.getQuery(), op.getKey(), op.getValue()})))
     return failure();
   TensorShape query = in.shape(op.getQuery());
-  FailureOr<TensorShape> result =
-      attention(in, op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), false);
+  FailureOr<TensorShape> result = attention(in, op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), false);
   if (failed(result))
     return failure();
   results.push_back(*result);
@@ -249,8 +248,7 @@ LogicalResult flashAttentionForCpuBackward(FlashAttentionForCpuBackwardOp op, Sh
   Reader in(op, analysis);
   if (failed(checkFlashShapes(in, {op.getQuery(), op.getKey(), op.getValue()})))
     return failure();
-  FailureOr<TensorShape> output =
-      attention(in, op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), false);
+  FailureOr<TensorShape> output = attention(in, op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), false);
   if (failed(output))
     return failure();
   TensorShape gradient = in.shape(op.getGradOut());

@@ -149,9 +149,8 @@ static LogicalResult splitEvenly(Reader &in, const TensorShape &self, int64_t di
     return failure();
   }
   // An empty dim is one empty part.
-  std::optional<int64_t> count = size.constant() == 0
-                                     ? std::optional<int64_t>(1)
-                                     : countResults(in, Expr::floorDiv(size + each - Expr(1), each));
+  std::optional<int64_t> count =
+      size.constant() == 0 ? std::optional<int64_t>(1) : countResults(in, Expr::floorDiv(size + each - Expr(1), each));
   if (!count)
     return failure();
   for (int64_t part = 0; part < *count; ++part) {

@@ -144,9 +144,8 @@ std::optional<FactorMap> alongDims(Operation *op, ShapeAnalysis &analysis) {
   // roll without dims rolls the flattened tensor, flip without dims nothing.
   bool all = isa<RollOp>(op) && (!dims || dims.empty());
   return sameExcept(map, [&](int64_t at) {
-    return all || (dims && llvm::any_of(dims.asArrayRef(), [&](int64_t dim) {
-                     return wrapDim(dim, map.operandShape(0).rank()) == at;
-                   }));
+    return all || (dims && llvm::any_of(dims.asArrayRef(),
+                                        [&](int64_t dim) { return wrapDim(dim, map.operandShape(0).rank()) == at; }));
   });
 }
 
@@ -299,10 +298,10 @@ std::optional<FactorMap> embeddingDenseBackward(EmbeddingDenseBackwardOp op, Sha
   return map.build();
 }
 
-/// Dims of self[indices] that no index names pass through; `target` are the factors of the indexed tensor, `taken` those
-/// of the dims that the indices make.
-static void indexFactors(MapBuilder &map, ArrayRef<bool> present, int64_t takenRank, bool dividesTaken,
-                         Factors &target, Factors &taken) {
+/// Dims of self[indices] that no index names pass through; `target` are the factors of the indexed tensor, `taken`
+/// those of the dims that the indices make.
+static void indexFactors(MapBuilder &map, ArrayRef<bool> present, int64_t takenRank, bool dividesTaken, Factors &target,
+                         Factors &taken) {
   Factors self = map.freshFor(map.operandShape(0));
   for (auto [dim, there] : llvm::enumerate(present))
     if (there)

@@ -10,7 +10,8 @@
 
 include "braid/Dialect/Braid/IR/AtenArgs.td"
 
-class Braid_SoftmaxLikeOp<string mnemonic, string atenName, list<AtenArg> args, string shapeRule, string gradientRule = "">
+class Braid_SoftmaxLikeOp<string mnemonic, string atenName, list<AtenArg> args, string shapeRule,
+                          string gradientRule = "">
     : Braid_AtenOp<mnemonic, atenName, args, shapeRule, gradientRule, "softmax", factorRule = "alongDim">;
 
 def Braid_SoftmaxOp : Braid_SoftmaxLikeOp<"softmax", "aten::softmax.int", [T<"self">, Int<"dim">, Dtype<>], "softmax",
@@ -24,7 +25,8 @@ def Braid_NativeLogSoftmaxOp : Braid_SoftmaxLikeOp<"_log_softmax", "aten::_log_s
   [T<"self">, Int<"dim">, Bool<"half_to_float">], "halfSoftmax", "nativeLogSoftmax">;
 def Braid_SoftmaxBackwardDataOp : Braid_SoftmaxLikeOp<"_softmax_backward_data", "aten::_softmax_backward_data",
   [T<"grad_output">, T<"output">, Int<"dim">, Dtype<"input_dtype">], "softmaxBackward">;
-def Braid_LogSoftmaxBackwardDataOp : Braid_SoftmaxLikeOp<"_log_softmax_backward_data", "aten::_log_softmax_backward_data",
+def Braid_LogSoftmaxBackwardDataOp : Braid_SoftmaxLikeOp<"_log_softmax_backward_data",
+  "aten::_log_softmax_backward_data",
   [T<"grad_output">, T<"output">, Int<"dim">, Dtype<"input_dtype">], "softmaxBackward">;
 
 def Braid_LayerNormOp : Braid_AtenOp<"layer_norm", "aten::layer_norm",

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions that op definitions name as their shape, gradient, flops and factor rules. A rule takes the op's own class or,
-// where several ops share it, mlir::Operation *. Shape rules live in lib/Dialect/Braid/IR/*Shapes.cpp, gradient rules in
-// *Gradients.cpp, one file a family; flops in Costs.cpp, factor maps in *Factors.cpp.
+// The functions that op definitions name as their shape, gradient, flops and factor rules. A rule takes the op's own
+// class or, where several ops share it, mlir::Operation *. Shape rules live in lib/Dialect/Braid/IR/*Shapes.cpp,
+// gradient rules in *Gradients.cpp, one file a family; flops in Costs.cpp, factor maps in *Factors.cpp.
 //
 //===----------------------------------------------------------------------===//
 
