@@ -72,10 +72,11 @@ void Archive::readDirectory() {
   Fields fields(bytes, file);
   size_t end = bytes.rfind(StringRef("PK\5\6", 4));
   if (end == StringRef::npos)
-    throw ImportError(file + (bytes.starts_with("PK") ? ": the archive is cut off: the file's " +
-                                                             std::to_string(bytes.size()) +
-                                                             " bytes do not end with its directory"
-                                                       : ": this is no TorchScript file: it is no zip archive") +
+    throw ImportError(file +
+                      (bytes.starts_with("PK")
+                           ? ": the archive is cut off: the file's " + std::to_string(bytes.size()) +
+                                 " bytes do not end with its directory"
+                           : ": this is no TorchScript file: it is no zip archive") +
                       saveAgain.str());
   uint64_t entries = fields.get(end + 10, 2), at = fields.get(end + 16, 4);
   if (entries == UINT16_MAX || at == UINT32_MAX) {
@@ -132,10 +133,11 @@ void Archive::checkContents() const {
   }
   bool code = llvm::any_of(records, [](const auto &entry) { return StringRef(entry.first).starts_with("code/"); });
   if (!code || !records.count("data.pkl") || !records.count("constants.pkl"))
-    throw ImportError(file + (records.count("data.pkl")
-                                  ? ": this file holds tensors without a program, as torch.save writes them; trace "
-                                    "the model with torch.jit.trace and save that with torch.jit.save"
-                                  : ": this zip archive is no TorchScript file: it has no code/ and data.pkl") +
+    throw ImportError(file +
+                      (records.count("data.pkl")
+                           ? ": this file holds tensors without a program, as torch.save writes them; trace "
+                             "the model with torch.jit.trace and save that with torch.jit.save"
+                           : ": this zip archive is no TorchScript file: it has no code/ and data.pkl") +
                       (records.count("data.pkl") ? "" : saveAgain.str()));
 }
 

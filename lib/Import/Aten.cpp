@@ -70,8 +70,8 @@ Item Aten::call(StringRef name, std::vector<Item> args) {
 
 void Aten::refuseRandom(const Call &call) {
   bool random = StringRef(call.name).contains("dropout"); // composite, and so without the tag
-  if (auto handle = c10::Dispatcher::singleton().findSchema(
-          c10::OperatorName(call.schema->name(), call.schema->overload_name())))
+  if (auto handle =
+          c10::Dispatcher::singleton().findSchema(c10::OperatorName(call.schema->name(), call.schema->overload_name())))
     random |= handle->hasTag(at::Tag::nondeterministic_seeded);
   const Item &probability = call.arg("dropout_p");
   if (call.name == "aten::scaled_dot_product_attention")
@@ -87,9 +87,7 @@ void Aten::failDataDependent(const std::string &what) {
 }
 
 TensorRef Aten::scalarFor(const Item &scalar, const TensorShape &self) {
-  auto category = [](c10::ScalarType type) {
-    return type == at::kBool ? 0 : c10::isIntegralType(type, false) ? 1 : 2;
-  };
+  auto category = [](c10::ScalarType type) { return type == at::kBool ? 0 : c10::isIntegralType(type, false) ? 1 : 2; };
   c10::ScalarType selfType = toScalarType(self.elementType);
   const c10::IValue *constant = scalar.constant();
   c10::ScalarType type = !constant || constant->isInt() ? at::kLong : constant->isBool() ? at::kBool : at::kDouble;
@@ -140,9 +138,9 @@ int64_t Aten::toInt(const Item &item) {
 }
 
 bool isIgnorable(const c10::Argument &argument, const Item &item) {
-  static constexpr StringLiteral names[] = {"device",        "layout", "pin_memory",    "memory_format",
-                                            "non_blocking",  "copy",   "implicit",      "requires_grad",
-                                            "cudnn_enabled", "cudnn_enable",  "benchmark",   "deterministic", "allow_tf32"};
+  static constexpr StringLiteral names[] = {
+      "device",        "layout",        "pin_memory",   "memory_format", "non_blocking",  "copy",      "implicit",
+      "requires_grad", "cudnn_enabled", "cudnn_enable", "benchmark",     "deterministic", "allow_tf32"};
   if (item.isNone() || llvm::is_contained(names, StringRef(argument.name())))
     return true;
   const std::optional<c10::IValue> &standard = argument.default_value();

@@ -40,8 +40,8 @@ plan::Result<std::vector<InputSpec>> readInputSpecs(mlir::MLIRContext &context, 
   const json::Object *tensors = header->getAsObject();
   if (!tensors)
     return error("the header of this safetensors file is no JSON object");
-  static const StringMap<StringLiteral> names = {{"F32", "f32"}, {"F64", "f64"}, {"BF16", "bf16"}, {"F16", "f16"},
-                                                 {"I64", "i64"}, {"I32", "i32"}, {"I16", "i16"},   {"I8", "i8"},
+  static const StringMap<StringLiteral> names = {{"F32", "f32"}, {"F64", "f64"},  {"BF16", "bf16"}, {"F16", "f16"},
+                                                 {"I64", "i64"}, {"I32", "i32"},  {"I16", "i16"},   {"I8", "i8"},
                                                  {"U8", "u8"},   {"BOOL", "bool"}};
   struct Entry {
     mlir::Type type;
@@ -64,7 +64,8 @@ plan::Result<std::vector<InputSpec>> readInputSpecs(mlir::MLIRContext &context, 
     const json::Array *offsets = entry->getArray("data_offsets");
     std::optional<int64_t> end = offsets && offsets->size() == 2 ? (*offsets)[1].getAsInteger() : std::nullopt;
     if (!end || *end < 0 || static_cast<uint64_t>(*end) > bytes.size() - 8 - length)
-      return error("the data of tensor '" + name + "' is cut off; write the file again with safetensors.torch.save_file");
+      return error("the data of tensor '" + name +
+                   "' is cut off; write the file again with safetensors.torch.save_file");
     auto known = names.find(*dtype);
     if (known == names.end())
       return error("tensor '" + name + "' has dtype " + *dtype + ", which braid lacks");

@@ -26,8 +26,8 @@ Emitter::Emitter(ModuleOp module, OpBuilder builder, Weights &weights)
 std::string Emitter::where() const {
   std::string text = getPath().empty() ? "in the model" : "in " + getPath();
   if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    text += " at " + llvm::sys::path::filename(file.getFilename().getValue()).str() + ":" +
-            std::to_string(file.getLine());
+    text +=
+        " at " + llvm::sys::path::filename(file.getFilename().getValue()).str() + ":" + std::to_string(file.getLine());
   return text;
 }
 
@@ -50,8 +50,8 @@ Value Emitter::emitSource(Tensor &tensor) {
     return op;
   }
   if (tensor.number.isIndex()) {
-    auto op = ScalarTensorOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()),
-                                     tensor.number.index());
+    auto op =
+        ScalarTensorOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()), tensor.number.index());
     finish(op);
     return op;
   }
@@ -151,9 +151,9 @@ TensorRef Emitter::makeConstant(const at::Tensor &constant) {
 
 TensorRef Emitter::makeNumber(Item number) {
   if (const c10::IValue *constant = number.constant())
-    return makeConstant(at::scalar_tensor(constant->toScalar(), constant->isBool()     ? at::kBool
-                                                               : constant->isInt() ? at::kLong
-                                                                                   : at::kDouble));
+    return makeConstant(at::scalar_tensor(constant->toScalar(), constant->isBool()  ? at::kBool
+                                                                : constant->isInt() ? at::kLong
+                                                                                    : at::kDouble));
   auto tensor = std::make_shared<Tensor>();
   tensor->number = std::move(number);
   return tensor;
@@ -271,15 +271,9 @@ template <typename OpTy> Item Emitter::arithmetic(const Item &a, const Item &b, 
   return op.getResult();
 }
 
-Item Emitter::add(const Item &a, const Item &b) {
-  return arithmetic<arith::AddIOp>(a, b, valueOf(a) + valueOf(b));
-}
-Item Emitter::sub(const Item &a, const Item &b) {
-  return arithmetic<arith::SubIOp>(a, b, valueOf(a) - valueOf(b));
-}
-Item Emitter::mul(const Item &a, const Item &b) {
-  return arithmetic<arith::MulIOp>(a, b, valueOf(a) * valueOf(b));
-}
+Item Emitter::add(const Item &a, const Item &b) { return arithmetic<arith::AddIOp>(a, b, valueOf(a) + valueOf(b)); }
+Item Emitter::sub(const Item &a, const Item &b) { return arithmetic<arith::SubIOp>(a, b, valueOf(a) - valueOf(b)); }
+Item Emitter::mul(const Item &a, const Item &b) { return arithmetic<arith::MulIOp>(a, b, valueOf(a) * valueOf(b)); }
 Item Emitter::floorDiv(const Item &a, const Item &b) {
   Expr divisor = valueOf(b);
   if (divisor.constant() == 0)
@@ -314,8 +308,8 @@ bool Emitter::equal(const Item &a, const Item &b) {
     return false;
   if (shapes.equal(left, right, (a.isIndex() ? a : b).index().getDefiningOp()))
     return true;
-  remarks.push_back("the model compares sizes " + where() + "; the branch was taken for " + left.str() + " other than " +
-                    right.str() + ", as in the example, and holds for such batches only");
+  remarks.push_back("the model compares sizes " + where() + "; the branch was taken for " + left.str() +
+                    " other than " + right.str() + ", as in the example, and holds for such batches only");
   return false;
 }
 

@@ -51,7 +51,7 @@ private:
   Location loc;
   std::shared_ptr<Archive> archive;
   std::optional<torch::jit::Module> model;
-  std::vector<const InputSpec *> inputs; // in the order of forward's arguments; null: the argument's default
+  std::vector<const InputSpec *> inputs;  // in the order of forward's arguments; null: the argument's default
   std::vector<const InputSpec *> tensors; // without the nulls
   Emitter *running = nullptr;             // the one whose module path a diagnostic is about
 };
@@ -95,13 +95,12 @@ void Importer::matchInputs() {
     auto found = llvm::find_if(options.inputs, [&](const InputSpec &input) { return input.name == argument.name(); });
     if (found == options.inputs.end()) {
       if (!argument.default_value())
-        throw ImportError(options.file + ": the model's input '" + argument.name() + "' is missing; the example gives " +
-                          listNames(given));
+        throw ImportError(options.file + ": the model's input '" + argument.name() +
+                          "' is missing; the example gives " + listNames(given));
       inputs.push_back(nullptr);
       continue;
     }
-    if (argument.type()->kind() != c10::TypeKind::TensorType &&
-        !c10::TensorType::get()->isSubtypeOf(*argument.type()))
+    if (argument.type()->kind() != c10::TypeKind::TensorType && !c10::TensorType::get()->isSubtypeOf(*argument.type()))
       throw ImportError(options.file + ": the model's input '" + argument.name() + "' is a " + argument.type()->str() +
                         "; braid feeds tensors only, so trace the model with tensors as inputs");
     if (found->example.empty() && !found->dims.empty())
@@ -140,8 +139,9 @@ Value Importer::checkLoss(Emitter &emitter, const Item &result) {
     if (shape.rank() == 0 && isa<FloatType>(shape.elementType))
       return emitter.read(*loss.tensor());
   }
-  emitter.fail("forward() returns " + text + "; it must return the loss, one scalar floating-point tensor: wrap "
-                                             "the model so that it computes the loss and returns that alone");
+  emitter.fail("forward() returns " + text +
+               "; it must return the loss, one scalar floating-point tensor: wrap "
+               "the model so that it computes the loss and returns that alone");
 }
 
 OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &report, std::vector<Guard> &guards) {

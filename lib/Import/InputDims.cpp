@@ -69,9 +69,9 @@ InputDims::InputDims(ArrayRef<const InputSpec *> inputs, bool symbolic) : inputs
           batch = seen;
         if (dim == 1 && isa<IntegerType>(input->elementType) && sequence.empty())
           sequence = seen;
-        name = dim == 0 && seen == batch                                                  ? "batch"
+        name = dim == 0 && seen == batch                                              ? "batch"
                : dim == 1 && isa<IntegerType>(input->elementType) && seen == sequence ? "seq"
-                                                                                          : symbolFor(input->name, dim);
+                                                                                      : symbolFor(input->name, dim);
         if (!examples.count(name) || chosen.count(name))
           chosen.insert(name);
         if (varies)
@@ -137,6 +137,15 @@ std::pair<size_t, bool> InputDims::firmness(const std::string &symbol) const {
   return result;
 }
 
+/// Whether the guard, which holds in the example, fails for a larger size: min(batch, 2) = 2 does not.
+bool InputDims::breaks(const Guard &guard, const std::string &symbol) const {
+  return llvm::any_of(std::array<int64_t, 3>{1, 2, 16}, [&](int64_t more) {
+    std::map<std::string, int64_t> sizes = examples;
+    sizes[symbol] += more;
+    return guard.left.evaluate(sizes) != guard.right.evaluate(sizes);
+  });
+}
+
 bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks) {
   bool changed = false;
   std::set<std::string> fixed;
@@ -166,12 +175,13 @@ bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks
     if (llvm::any_of(names, [&](const std::string &name) { return fixed.count(name) != 0; }))
       continue;
     std::vector<std::string> candidates(names.begin(), names.end());
-    llvm::erase_if(candidates, [&](const std::string &name) { return !chosen.count(name) || varying.count(name); });
+    llvm::erase_if(candidates, [&](const std::string &name) {
+      return !chosen.count(name) || varying.count(name) || !breaks(guard, name);
+    });
     if (candidates.empty())
       continue;
-    std::string name = *llvm::max_element(candidates, [&](const std::string &a, const std::string &b) {
-      return firmness(a) < firmness(b);
-    });
+    std::string name = *llvm::max_element(
+        candidates, [&](const std::string &a, const std::string &b) { return firmness(a) < firmness(b); });
     if (!fix(name))
       continue;
     fixed.insert(name);

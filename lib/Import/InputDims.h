@@ -40,6 +40,7 @@ public:
 private:
   void checkExample() const;
   bool fix(const std::string &symbol);
+  bool breaks(const Guard &guard, const std::string &symbol) const;
   std::pair<size_t, bool> firmness(const std::string &symbol) const;
 
   llvm::ArrayRef<const InputSpec *> inputs;

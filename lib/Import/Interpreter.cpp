@@ -310,10 +310,10 @@ std::optional<Interpreter::Results> Interpreter::runPrimitive(jit::Node *node, c
   case prim::isinstance: {
     // What the item is decides; a None fits only optional types and None itself.
     for (const c10::TypePtr &type : node->tys(c10::attr::types)) {
-      if (args[0].isNone() ? c10::NoneType::get()->isSubtypeOf(*type)
-                           : args[0].isTensor() ? type->kind() == c10::TypeKind::TensorType
-                           : args[0].isIndex()  ? type->kind() == c10::TypeKind::IntType
-                                                : node->inputs()[0]->type()->isSubtypeOf(*type))
+      if (args[0].isNone()     ? c10::NoneType::get()->isSubtypeOf(*type)
+          : args[0].isTensor() ? type->kind() == c10::TypeKind::TensorType
+          : args[0].isIndex()  ? type->kind() == c10::TypeKind::IntType
+                               : node->inputs()[0]->type()->isSubtypeOf(*type))
         return Results{c10::IValue(true)};
       if (args[0].constant() && !args[0].isNone() && args[0].constant()->type()->isSubtypeOf(*type))
         return Results{c10::IValue(true)};

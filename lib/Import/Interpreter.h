@@ -54,8 +54,8 @@ private:
   Emitter &emitter;
   Aten &aten;
   std::unordered_map<const c10::ivalue::Object *, int> callCounts;
-  std::unordered_map<const c10::TensorImpl *, TensorRef> tensors; // attributes and constants
-  std::vector<at::Tensor> kept;                                   // so that these addresses stay taken
+  std::unordered_map<const c10::TensorImpl *, TensorRef> tensors;               // attributes and constants
+  std::vector<at::Tensor> kept;                                                 // so that these addresses stay taken
   std::map<std::pair<const c10::ivalue::Object *, std::string>, Item> replaced; // attributes that were set
   std::vector<Object> running;
   unsigned depth = 0;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// While import runs a graph, each of its values is an Item: a constant of Python, an integer that depends on the batch's
-// sizes (an `index` value), a tensor, or a container of items. Only index values and tensors reach the IR.
+// While import runs a graph, each of its values is an Item: a constant of Python, an integer that depends on the
+// batch's sizes (an `index` value), a tensor, or a container of items. Only index values and tensors reach the IR.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Traces compute sizes through 0-dim tensors: NumToTensor, floor_divide, Int. Where such a tensor's value is known, as a
-// constant or as an index value, the operator is run on that instead.
+// Traces compute sizes through 0-dim tensors: NumToTensor, floor_divide, Int. Where such a tensor's value is known, as
+// a constant or as an index value, the operator is run on that instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ namespace braid::torchscript {
 
 /// Runs the operator itself if all its tensors are 0-dim constants; its results are kept if they are, too.
 static std::optional<std::vector<at::Tensor>> foldConstants(const Call &call) {
-  std::optional<c10::OperatorHandle> handle = c10::Dispatcher::singleton().findSchema(
-      c10::OperatorName(call.schema->name(), call.schema->overload_name()));
+  std::optional<c10::OperatorHandle> handle =
+      c10::Dispatcher::singleton().findSchema(c10::OperatorName(call.schema->name(), call.schema->overload_name()));
   if (!handle)
     return std::nullopt;
   torch::jit::Stack stack;
@@ -92,9 +92,9 @@ std::optional<Aten::Results> Aten::runOnNumbers(const Call &call) {
     return std::nullopt;
   }
   const c10::IValue *mode = call.arg("rounding_mode").constant();
-  bool floors = name == "aten::floor_divide" ||
-                (name == "aten::div" && mode->isString() &&
-                 (mode->toStringRef() == "floor" || emitter.valueOf(operands[0]).atLeast(0)));
+  bool floors =
+      name == "aten::floor_divide" || (name == "aten::div" && mode->isString() &&
+                                       (mode->toStringRef() == "floor" || emitter.valueOf(operands[0]).atLeast(0)));
   if (name == "aten::neg" && operands.size() == 1)
     return Results{emitter.makeNumber(emitter.sub(c10::IValue(0), operands[0]))};
   if (operands.size() != 2)

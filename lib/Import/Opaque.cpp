@@ -78,8 +78,8 @@ Aten::Results Aten::runOpaque(const Call &call) {
     if (kind)
       value = toArgument({*kind, llvm::StringLiteral("argument")}, call.args[i]);
     if (!value)
-      emitter.fail("braid has no op for " + call.name + ", and cannot pass its argument '" + argument.name() +
-                   "', a " + kindName(call.args[i]));
+      emitter.fail("braid has no op for " + call.name + ", and cannot pass its argument '" + argument.name() + "', a " +
+                   kindName(call.args[i]));
     Attribute attr = builder.getUnitAttr();
     int64_t count = 0;
     auto addSize = [&](OpFoldResult size) -> int64_t {

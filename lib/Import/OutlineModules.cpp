@@ -76,8 +76,7 @@ private:
     FailureOr<TensorShape> shape = shapes.shapeOf(value);
     if (failed(shape))
       return failure();
-    return builder.getDictionaryAttr(
-        builder.getNamedAttr(dimsAttrName, getDimsAttr(builder.getContext(), *shape)));
+    return builder.getDictionaryAttr(builder.getNamedAttr(dimsAttrName, getDimsAttr(builder.getContext(), *shape)));
   }
 
   FailureOr<Operation *> makeFunction(int number, ArrayRef<Operation *> ops, Block::iterator at) {
@@ -103,8 +102,7 @@ private:
 
     Location loc = call.loc.value_or(ops.front()->getLoc());
     auto function = func::FuncOp::create(
-        loc, call.path,
-        builder.getFunctionType(TypeRange(inputs.getArrayRef()), TypeRange(outputs.getArrayRef())));
+        loc, call.path, builder.getFunctionType(TypeRange(inputs.getArrayRef()), TypeRange(outputs.getArrayRef())));
     function.setPrivate();
     function->setAttr(moduleAttrName, ModuleAttr::get(builder.getContext(), builder.getStringAttr(call.path),
                                                       builder.getStringAttr(call.className)));

@@ -35,8 +35,8 @@ namespace {
 class Prober {
 public:
   Prober(Emitter &emitter, const Call &call) : emitter(emitter), call(call) {
-    std::optional<c10::OperatorHandle> found = c10::Dispatcher::singleton().findSchema(
-        c10::OperatorName(call.schema->name(), call.schema->overload_name()));
+    std::optional<c10::OperatorHandle> found =
+        c10::Dispatcher::singleton().findSchema(c10::OperatorName(call.schema->name(), call.schema->overload_name()));
     if (!found)
       emitter.fail(call.name + " is no operator of ATen's dispatcher, so braid cannot run it; write the model without "
                                "it");
@@ -183,7 +183,8 @@ public:
       if (auto offset = constantBy([&, &v = values](size_t i) { return seen[i] - v[i]; }))
         return expr + Expr(*offset);
     for (const auto &[expr, values] : bases) {
-      if (auto factor = constantBy([&, &v = values](size_t i) { return v[i] && seen[i] % v[i] == 0 ? seen[i] / v[i] : -1 - int64_t(i); });
+      if (auto factor = constantBy(
+              [&, &v = values](size_t i) { return v[i] && seen[i] % v[i] == 0 ? seen[i] / v[i] : -1 - int64_t(i); });
           factor && *factor > 0)
         return expr * Expr(*factor);
       for (int64_t divisor = 2; divisor <= 64; ++divisor)
@@ -252,8 +253,9 @@ std::vector<ProbedResult> probe(Emitter &emitter, const Call &call, ArrayRef<Val
     }
   }
   if (!names.empty() && outcomes.size() < 3)
-    emitter.fail("braid has no op for " + call.name + ", and ATen takes it for the example's sizes but not for others (" +
-                 error + "); give these sizes as constants with --input");
+    emitter.fail("braid has no op for " + call.name +
+                 ", and ATen takes it for the example's sizes but not for others (" + error +
+                 "); give these sizes as constants with --input");
 
   std::vector<std::pair<Expr, std::vector<int64_t>>> bases;
   auto addBasis = [&](Expr expr, const Expr &value) {
@@ -280,7 +282,8 @@ std::vector<ProbedResult> probe(Emitter &emitter, const Call &call, ArrayRef<Val
       std::vector<int64_t> seen;
       for (const Prober::Outcome &outcome : outcomes) {
         if (outcome.sizes[result].size() != first->sizes[result].size())
-          emitter.fail("braid has no op for " + call.name + ", and the rank of its result changes with the batch's sizes");
+          emitter.fail("braid has no op for " + call.name +
+                       ", and the rank of its result changes with the batch's sizes");
         seen.push_back(outcome.sizes[result][dim]);
       }
       std::optional<Expr> expr = fit(seen);

@@ -169,8 +169,8 @@ static Answer convolutionCore(Aten &aten, const Call &call) {
 
 /// conv1d, conv2d, conv3d, with numbers or "same" and "valid" as padding.
 static Answer convolution(Aten &aten, const Call &call) {
-  int64_t dims = call.schema->name()[10] - '0';
   TensorShape weight = aten.emitter.shapeOf(*call.args[1].tensor());
+  int64_t dims = weight.rank() - 2;
   if (aten.emitter.shapeOf(*call.args[0].tensor()).rank() != dims + 2)
     return std::nullopt;
   auto spread = [&](const Item &item) {
@@ -447,6 +447,7 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
       {"aten::conv1d", convolution},
       {"aten::conv2d", convolution},
       {"aten::conv3d", convolution},
+      {"aten::_convolution_mode", convolution},
       {"aten::conv1d.padding", convolution},
       {"aten::conv2d.padding", convolution},
       {"aten::conv3d.padding", convolution},

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Interpreter.h"
 #include "ImportError.h"
+#include "Interpreter.h"
 
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -214,8 +214,8 @@ std::optional<Interpreter::Results> Interpreter::runOnContainers(jit::Node *node
   if ((base == "prim::max" || base == "prim::min") && args.size() == 1 && sizes && !items.empty()) {
     Item best = items[0];
     for (const Item &item : items)
-      best = base == "prim::max" ? emitter.max(best, item)
-                                 : emitter.sub(emitter.add(best, item), emitter.max(best, item));
+      best =
+          base == "prim::max" ? emitter.max(best, item) : emitter.sub(emitter.add(best, item), emitter.max(best, item));
     return Results{best};
   }
   if (base == "aten::sum" && sizes) {

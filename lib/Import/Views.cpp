@@ -150,8 +150,9 @@ Aten::Results Aten::runInPlace(const Call &call, size_t self) {
     std::string overload = call.schema->overload_name();
     std::optional<c10::OperatorHandle> handle =
         c10::Dispatcher::singleton().findSchema(c10::OperatorName(functional, overload));
-    static constexpr StringLiteral reshaping[] = {"aten::unsqueeze",  "aten::squeeze",  "aten::t",      "aten::transpose",
-                                                  "aten::swapaxes", "aten::swapdims", "aten::resize", "aten::set"};
+    static constexpr StringLiteral reshaping[] = {"aten::unsqueeze", "aten::squeeze",  "aten::t",
+                                                  "aten::transpose", "aten::swapaxes", "aten::swapdims",
+                                                  "aten::resize",    "aten::set"};
     if (!handle || llvm::is_contained(reshaping, functional))
       refuse("and has no form without that");
     result = cast(run(Call(handle->schema(), call.args)).at(0).tensor(), type);

@@ -83,9 +83,8 @@ ParamOp Weights::create(const std::string &name, const at::Tensor &tensor, Strin
   auto type = RankedTensorType::get(ArrayRef(tensor.sizes().data(), tensor.sizes().size()), element);
   if (last)
     builder.setInsertionPointAfter(last);
-  auto param =
-      ParamOp::create(builder, loc, name, type, offset, kind, tensor.requires_grad() && kind == "parameter", strides,
-                      ArrayAttr());
+  auto param = ParamOp::create(builder, loc, name, type, offset, kind, tensor.requires_grad() && kind == "parameter",
+                               strides, ArrayAttr());
   last = param;
   byName[name] = param;
   byTensor.emplace(tensor.unsafeGetTensorImpl(), param);

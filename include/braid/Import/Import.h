@@ -30,7 +30,8 @@ struct InputSpec {
   mlir::Type elementType;
   std::vector<int64_t> example;             // sizes in the example
   std::vector<std::vector<int64_t>> others; // sizes in other batches: what differs in them must be a symbol
-  /// For each dim a size expression, such as "batch", "32" or "4*groups"; empty: chosen by import, see lib/Import/InputDims.h.
+  /// For each dim a size expression, such as "batch", "32" or "4*groups"; empty: chosen by import, see
+  /// lib/Import/InputDims.h.
   std::vector<std::string> dims;
 };
 
