@@ -43,7 +43,7 @@ expect ">>1F1<<" "$work/err"
 printf '0F0,0Q0\n' > "$work/bad.csv"
 refused "row 1, cell 2" "$sim" verify --table "$work/bad.csv"
 refused "did you mean 'chimera'" "$sim" draw --kind chimaera
-refused "cannot be opened" "$sim" verify --table "$work/none.csv"
+refused "cannot be read" "$sim" verify --table "$work/none.csv"
 refused "no directions" "$sim" convert --kind chimera --to pytorch
 
 "$sim" search --kind 1f1b -p 4 -m 12 --max-memory 8 --evaluations 300 -o "$work/found.csv" 2> "$work/err"

@@ -1,0 +1,113 @@
+//===- Input.cpp - Which schedule a subcommand works on, and its costs ----===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Input.h"
+
+#include <cstdio>
+
+using namespace braid;
+using namespace braid::plan;
+using braid::sim::Input;
+
+void sim::addInput(CLI::App *command, Input &input) {
+  std::string kinds;
+  for (const ScheduleKind &kind : scheduleKinds())
+    kinds += (kinds.empty() ? "" : ", ") + kind.name;
+  command->add_option("-k,--kind", input.request.kind, "Schedule: " + kinds)->capture_default_str();
+  command->add_option("-p,--ranks", input.request.ranks, "Ranks of the pipeline")->capture_default_str();
+  command->add_option("-m,--microbatches", input.request.microbatches, "Micro-batches of the whole table")
+      ->capture_default_str();
+  command->add_option("--chunks", input.request.chunks, "Stages per rank, for interleaved and looped_bfs")
+      ->capture_default_str();
+  command->add_option("--updates", input.request.updates, "Optimizer steps in the table, for 2bw and amdp")
+      ->capture_default_str();
+  command->add_option("-t,--table", input.table, "Read this CSV file instead: one row per rank, as PyTorch writes it");
+  command->add_option("--edge", input.edges, "An edge FROM:TO besides those between neighbours, for --table");
+  command->add_option("--frozen", input.frozen, "Stages without a backward, for --table");
+  command->add_option("--staleness", input.staleness, "Updates that a gradient may be late, for --table");
+  command->add_option("--weight-versions", input.weightVersions, "Versions of the weights a rank holds, for --table");
+}
+
+void sim::addCosts(CLI::App *command, Input &input) {
+  command->add_option("-f,--forward", input.forward, "Duration of a stage's forward")->capture_default_str();
+  command->add_option("-i,--input", input.input, "Duration of its input gradient")->capture_default_str();
+  command->add_option("-w,--weight", input.weight, "Duration of its weight gradient")->capture_default_str();
+  command->add_option("--forwards", input.forwards, "Durations for each stage")->delimiter(',');
+  command->add_option("--inputs", input.inputs, "Durations for each stage")->delimiter(',');
+  command->add_option("--weights", input.weights, "Durations for each stage")->delimiter(',');
+  command->add_option("-c,--latency", input.latency, "Time from one rank to another")->capture_default_str();
+  command->add_option("--activation", input.activation, "Memory that a stage's forward makes")->capture_default_str();
+  command->add_option("--kept", input.kept, "Of it, what waits for the weight gradient; -1: all")
+      ->capture_default_str();
+  command->add_option("--overlap", input.overlap, "How overlapped blocks run: atomic, early, sequential")
+      ->check(CLI::IsMember({"atomic", "early", "sequential"}))
+      ->capture_default_str();
+}
+
+Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &options) {
+  if (input.table.empty())
+    return makeSchedule(input.request, options);
+  Result<std::string> text = readFile("table", input.table);
+  if (!text)
+    return Error{text.error()};
+  Result<Schedule> schedule = Schedule::parseCsv(*text);
+  if (!schedule)
+    return Error{input.table + ": " + schedule.error()};
+  schedule->name = input.table;
+  if (input.staleness >= 0)
+    schedule->staleness = input.staleness;
+  if (input.weightVersions >= 1)
+    schedule->weightVersions = input.weightVersions;
+  Pipeline pipeline = Pipeline::chain(schedule->stages, schedule->microbatches);
+  pipeline.placement = schedule->placement;
+  for (size_t direction = 0; direction < pipeline.placement.size(); ++direction)
+    for (size_t stage = 0; stage < pipeline.placement[direction].size(); ++stage)
+      if (pipeline.placement[direction][stage] < 0)
+        return Error{input.table + ": no rank computes stage " + std::to_string(stage) + " of direction " +
+                     std::to_string(direction) + "; number stages and directions from 0 without gaps"};
+  for (int stage : input.frozen) {
+    if (stage < 0 || stage >= pipeline.numStages())
+      return Error{"--frozen names stage " + std::to_string(stage) + " of " + std::to_string(pipeline.numStages())};
+    pipeline.stages[stage].backward = pipeline.stages[stage].trains = false;
+  }
+  for (const std::string &edge : input.edges) {
+    int from = -1, to = -1;
+    if (std::sscanf(edge.c_str(), "%d:%d", &from, &to) != 2)
+      return Error{"--edge '" + edge + "' is no edge; write FROM:TO as in 0:2"};
+    pipeline.edges.push_back({static_cast<int>(pipeline.edges.size()), from, to, true});
+  }
+  for (Edge &edge : pipeline.edges)
+    if (edge.from >= 0 && edge.to < pipeline.numStages() && edge.from < pipeline.numStages() && edge.to >= 0)
+      edge.carriesGradient = pipeline.stages[edge.from].backward && pipeline.stages[edge.to].backward;
+  if (Status status = pipeline.check(); !status)
+    return Error{status.error()};
+  return PlannedSchedule{std::move(pipeline), std::move(*schedule)};
+}
+
+Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
+  CostModel costs;
+  costs.latency = input.latency;
+  costs.overlap = input.overlap == "atomic"  ? Overlap::Atomic
+                  : input.overlap == "early" ? Overlap::Early
+                                             : Overlap::Sequential;
+  costs.stages.resize(pipeline.numStages());
+  for (const auto *list : {&input.forwards, &input.inputs, &input.weights})
+    if (!list->empty() && list->size() != costs.stages.size())
+      return Error{"there are durations for " + std::to_string(list->size()) + " stages and the pipeline has " +
+                   std::to_string(costs.stages.size()) + "; give one for each stage"};
+  for (size_t stage = 0; stage < costs.stages.size(); ++stage) {
+    StageCost &cost = costs.stages[stage];
+    cost.forward = input.forwards.empty() ? input.forward : input.forwards[stage];
+    cost.input = input.inputs.empty() ? input.input : input.inputs[stage];
+    cost.weight = input.weights.empty() ? input.weight : input.weights[stage];
+    cost.activation = input.activation;
+    cost.kept = input.kept;
+    if (cost.forward < 0 || cost.input < 0 || cost.weight < 0 || cost.activation < 0)
+      return Error{"durations and memory may not be negative"};
+  }
+  return costs;
+}

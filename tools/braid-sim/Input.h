@@ -1,0 +1,43 @@
+//===- Input.h - Which schedule a subcommand works on, and its costs -*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_SIM_INPUT_H
+#define BRAID_SIM_INPUT_H
+
+#include "Command.h"
+
+#include "braid/Plan/Kinds.h"
+#include "braid/Plan/Simulator.h"
+
+#include <string>
+#include <vector>
+
+namespace braid::sim {
+
+/// Where the schedule comes from and what its actions cost.
+struct Input {
+  plan::ScheduleRequest request;
+  std::string table; // a CSV file instead of a generator
+  std::vector<std::string> edges;
+  std::vector<int> frozen;
+  int staleness = -1, weightVersions = -1;
+  double forward = 1, input = 1, weight = 1, latency = 0, activation = 1, kept = -1;
+  std::string overlap = "atomic";
+  std::vector<double> forwards, inputs, weights; // per stage
+};
+
+/// Declares the options of the schedule, and those of the costs.
+void addInput(CLI::App *command, Input &input);
+void addCosts(CLI::App *command, Input &input);
+
+/// The schedule that the options ask for, generated or read.
+plan::Result<plan::PlannedSchedule> load(const Input &input, const plan::GenerateOptions &options);
+plan::Result<plan::CostModel> costsOf(const Input &input, const plan::Pipeline &pipeline);
+
+} // namespace braid::sim
+
+#endif // BRAID_SIM_INPUT_H

@@ -1,0 +1,22 @@
+//===- List.cpp - braid-sim list ------------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Command.h"
+
+#include "braid/Plan/Kinds.h"
+
+#include <cstdio>
+
+using namespace braid;
+using namespace braid::plan;
+
+void addList(CLI::App &app) {
+  app.add_subcommand("list", "List the schedules that can be generated")->callback([] {
+    for (const ScheduleKind &kind : scheduleKinds())
+      std::printf("%-12s %s\n", kind.name.c_str(), kind.summary.c_str());
+  });
+}

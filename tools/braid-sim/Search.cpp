@@ -1,0 +1,90 @@
+//===- Search.cpp - braid-sim search --------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Input.h"
+
+#include "braid/Plan/Directions.h"
+
+#include <cstdio>
+#include <map>
+
+using namespace braid;
+using namespace braid::plan;
+
+namespace {
+struct Options {
+  sim::Input input;
+  SearchOptions search;
+  int directions = 0;
+  std::string output;
+};
+} // namespace
+
+static Status run(const Options &options) {
+  if (options.directions > 0) {
+    CostModel costs;
+    costs.stages = {{.forward = options.input.forward,
+                     .input = options.input.input,
+                     .weight = options.input.weight,
+                     .activation = options.input.activation,
+                     .kept = options.input.kept}};
+    costs.latency = options.input.latency;
+    Result<DirectionsResult> found =
+        searchDirections(options.input.request.ranks, options.directions, options.input.request.microbatches,
+                         options.input.request.updates, costs, options.search);
+    if (!found)
+      return Error{found.error()};
+    std::fprintf(stderr, "block time %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n", found->blockTime,
+                 found->lowerBound, 100 * (found->blockTime / found->lowerBound - 1),
+                 static_cast<long long>(found->evaluated));
+    return sim::writeFile(options.output, found->schedule.csv());
+  }
+  Result<PlannedSchedule> planned = sim::load(options.input, {.messages = false, .update = false});
+  if (!planned)
+    return Error{planned.error()};
+  Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
+  if (!costs)
+    return Error{costs.error()};
+  if (options.input.request.kind == "amdp" || options.input.request.kind == "amdp_split") {
+    Result<BlockResult> found = searchAmdpBlock(options.input.request.ranks, *costs, options.search);
+    if (!found)
+      return Error{found.error()};
+    Result<Schedule> schedule = amdpSplit(planned->pipeline, options.input.request.updates, found->pauses);
+    if (!schedule)
+      return Error{schedule.error()};
+    std::fprintf(stderr, "block time %.6g, of amdp %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n", found->blockTime,
+                 found->amdp, found->lowerBound, 100 * (found->blockTime / found->lowerBound - 1),
+                 static_cast<long long>(found->evaluated));
+    return sim::writeFile(options.output, schedule->csv());
+  }
+  Result<SearchResult> found = searchSchedule(planned->pipeline, *costs, options.search);
+  if (!found)
+    return Error{found.error()};
+  std::fprintf(stderr, "%s %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried\n",
+               options.search.objective == Objective::Span ? "longest span" : "makespan", found->value,
+               found->origin.c_str(), found->lowerBound, 100 * (found->value / found->lowerBound - 1),
+               static_cast<long long>(found->evaluated));
+  return sim::writeFile(options.output, found->schedule.csv());
+}
+
+void addSearch(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand("search", "Look for a better schedule of this pipeline and these costs");
+  sim::addInput(command, options->input);
+  sim::addCosts(command, options->input);
+  command->add_option("--max-memory", options->search.maxMemory, "Memory of activations per rank; -1: any");
+  command->add_option("--seconds", options->search.seconds, "Time to search")->capture_default_str();
+  command->add_option("--evaluations", options->search.maxEvaluations, "Schedules to try instead of a time");
+  command->add_option("--directions", options->directions,
+                      "Search an asynchronous stream in this many directions through the ranks instead");
+  command->add_option("--seed", options->search.seed, "Of the random changes")->capture_default_str();
+  command->add_option("--objective", options->search.objective, "makespan, or span of the longest rank")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Objective>{{"makespan", Objective::Makespan}, {"span", Objective::Span}}));
+  command->add_option("-o,--output", options->output, "File to write; standard output without");
+  sim::onRun(command, options, run);
+}

@@ -1,0 +1,54 @@
+//===- Simulate.cpp - braid-sim simulate ----------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Input.h"
+
+#include "braid/Plan/Search.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace braid;
+using namespace braid::plan;
+
+namespace {
+struct Options {
+  sim::Input input;
+};
+} // namespace
+
+static Status run(const Options &options) {
+  Result<PlannedSchedule> planned = sim::load(options.input, {.messages = false, .update = false});
+  if (!planned)
+    return Error{planned.error()};
+  Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
+  if (!costs)
+    return Error{costs.error()};
+  Result<Timeline> timeline = simulate(planned->pipeline, planned->schedule, *costs);
+  if (!timeline)
+    return Error{timeline.error()};
+  auto most = [](const std::vector<double> &values) { return *std::max_element(values.begin(), values.end()); };
+  SearchOptions bound;
+  std::printf("schedule        %s\nstages          %d\nranks           %d\nmicro-batches   %d\n",
+              planned->schedule.name.c_str(), planned->pipeline.numStages(), planned->schedule.ranks(),
+              planned->schedule.microbatches);
+  std::printf("makespan        %.6g\nbubble          %.4f\nlongest span    %.6g\nbubble of span  %.4f\n",
+              timeline->makespan, timeline->bubble(), timeline->longestSpan, timeline->spanBubble());
+  std::printf("peak activation %.6g\npeak memory     %.6g\n", most(timeline->peakActivation),
+              most(timeline->peakMemory));
+  if (planned->pipeline.directions() == 1)
+    std::printf("lower bound     %.6g\n", lowerBound(planned->pipeline, *costs, bound));
+  return {};
+}
+
+void addSimulate(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand("simulate", "Print makespan, bubble and memory");
+  sim::addInput(command, options->input);
+  sim::addCosts(command, options->input);
+  sim::onRun(command, options, run);
+}
