@@ -8,12 +8,9 @@
 #include "braid/Plan/PlanFile.h"
 #include "braid/Plan/Kinds.h"
 #include "braid/Plan/Text.h"
-
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include "YamlReader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -36,128 +33,10 @@ const PlanComponent *PlanFile::componentOf(std::string_view modulePath) const {
   return nullptr;
 }
 
+using namespace yaml;
+
 namespace {
-/// Thrown inside this file only; parsePlan() turns it into an Error.
-struct Located {
-  std::string message;
-  PlanLocation location;
-};
-
-constexpr size_t maxFileSize = 1 << 20;
 constexpr int maxRanks = 1 << 20;
-
-PlanLocation locate(const YAML::Mark &mark) {
-  return mark.is_null() ? PlanLocation{} : PlanLocation{mark.line + 1, mark.column + 1};
-}
-
-[[noreturn]] void fail(const YAML::Node &node, const std::string &message) {
-  throw Located{message, locate(node.Mark())};
-}
-
-std::string kindOf(const YAML::Node &node) {
-  switch (node.Type()) {
-  case YAML::NodeType::Scalar:
-    return "'" + node.Scalar().substr(0, 40) + "'";
-  case YAML::NodeType::Sequence:
-    return "a list";
-  case YAML::NodeType::Map:
-    return "a map";
-  default:
-    return "nothing";
-  }
-}
-
-std::string textOf(const YAML::Node &node, const std::string &what) {
-  if (!node.IsScalar() || node.Scalar().empty())
-    fail(node, what + " must be a word, and is " + kindOf(node));
-  return node.Scalar();
-}
-
-std::optional<double> parseNumber(std::string_view text) {
-  double value = 0;
-  auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || stop != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
-
-double numberOf(const YAML::Node &node, const std::string &what, double low, double high) {
-  std::optional<double> number = node.IsScalar() ? parseNumber(node.Scalar()) : std::nullopt;
-  if (!number)
-    fail(node, what + " must be a number, and is " + kindOf(node));
-  double value = *number;
-  if (value < low || value > high) {
-    std::ostringstream range;
-    range << what << " is " << node.Scalar() << " and must be ";
-    if (std::isinf(high))
-      range << "at least " << low;
-    else
-      range << "between " << low << " and " << high;
-    fail(node, range.str());
-  }
-  return value;
-}
-
-std::optional<int64_t> parseInteger(std::string_view text) {
-  int64_t value = 0;
-  auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || stop != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
-int64_t integerOf(const YAML::Node &node, const std::string &what, int64_t low, int64_t high) {
-  std::optional<int64_t> value = node.IsScalar() ? parseInteger(node.Scalar()) : std::nullopt;
-  if (!value)
-    fail(node, what + " must be a whole number, and is " + kindOf(node));
-  if (*value < low || *value > high)
-    fail(node, what + " is " + node.Scalar() + " and must be between " + std::to_string(low) + " and " +
-                   std::to_string(high));
-  return *value;
-}
-
-bool boolOf(const YAML::Node &node, const std::string &what) {
-  if (node.IsScalar() && (node.Scalar() == "true" || node.Scalar() == "false"))
-    return node.Scalar() == "true";
-  fail(node, what + " must be true or false, and is " + kindOf(node));
-}
-
-std::string choiceOf(const YAML::Node &node, const std::string &what, const std::vector<std::string> &choices) {
-  std::string text = textOf(node, what);
-  if (std::find(choices.begin(), choices.end(), text) == choices.end())
-    fail(node, "unknown " + what + " '" + text + "'" + suggest(text, choices));
-  return text;
-}
-
-/// Calls visit(key, value) for each entry of a map; keys must be words and come once.
-template <typename Visit> void forEachEntry(const YAML::Node &node, const std::string &what, Visit visit) {
-  if (node.IsNull())
-    return;
-  if (!node.IsMap())
-    fail(node, what + " must be a map of keys and values, and is " + kindOf(node));
-  std::set<std::string> seen;
-  for (const auto &entry : node) {
-    std::string key = textOf(entry.first, "a key of " + what);
-    if (!seen.insert(key).second)
-      fail(entry.first, "'" + key + "' comes twice in " + what);
-    visit(key, entry.first, entry.second);
-  }
-}
-
-[[noreturn]] void unknownKey(const YAML::Node &key, const std::string &what, const std::vector<std::string> &known) {
-  fail(key, "unknown key '" + key.Scalar() + "' in " + what + suggest(key.Scalar(), known));
-}
-
-/// A map whose keys are fixed. `read(index, value)` gets the position of the key in `known`.
-template <typename Read>
-void readKeys(const YAML::Node &node, const std::string &what, const std::vector<std::string> &known, Read read) {
-  forEachEntry(node, what, [&](const std::string &key, const YAML::Node &keyNode, const YAML::Node &value) {
-    auto at = std::find(known.begin(), known.end(), key);
-    if (at == known.end())
-      unknownKey(keyNode, what, known);
-    read(key, value);
-  });
-}
 
 CollateRule readCollate(const YAML::Node &node, const std::string &what) {
   static const std::vector<std::string> names = {"stack", "pad", "concat", "offsets", "index_into", "shared"};
@@ -406,22 +285,6 @@ PlanOptimizer readOptimizer(const YAML::Node &node) {
   return optimizer;
 }
 
-/// Notes where a document starts.
-class DocumentStart : public YAML::EventHandler {
-public:
-  PlanLocation location;
-
-  void OnDocumentStart(const YAML::Mark &mark) override { location = locate(mark); }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark &, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark &, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark &, const std::string &, YAML::anchor_t, const std::string &) override {}
-  void OnSequenceStart(const YAML::Mark &, const std::string &, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark &, const std::string &, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-};
-
 /// Inputs that collate rules name must exist.
 void checkCollate(const PlanFile &plan) {
   std::vector<std::string> names;
@@ -478,36 +341,12 @@ PlanFile readRoot(const YAML::Node &root) {
 } // namespace
 
 Result<PlanFile> parsePlan(const std::string &text, const std::string &fileName) {
-  auto error = [&](PlanLocation location, const std::string &message) {
-    std::string where = fileName;
-    if (location.line > 0)
-      where += ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
-    return Error{where + ": " + message};
-  };
-  if (text.size() > maxFileSize)
-    return error({}, "the plan is larger than 1 MiB");
-  // yaml-cpp throws; nothing of it leaves this function.
-  try {
-    // Not LoadAll(): on text such as ",: {" yaml-cpp 0.7 goes on finding empty documents for ever.
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    DocumentStart start;
-    parser.HandleNextDocument(start);
-    if (parser.HandleNextDocument(start))
-      return error(start.location, "a plan is one YAML document, and it ends before this");
-    PlanFile plan;
-    YAML::Node root = YAML::Load(text);
-    if (root.IsDefined() && !root.IsNull())
-      plan = readRoot(root);
-    plan.name = fileName;
-    return plan;
-  } catch (const Located &located) {
-    return error(located.location, located.message);
-  } catch (const YAML::Exception &exception) {
-    return error(locate(exception.mark), "this is no YAML: " + exception.msg);
-  } catch (const std::exception &exception) {
-    return error({}, std::string("this is no YAML: ") + exception.what());
-  }
+  PlanFile plan;
+  Status status = yaml::read(text, fileName, "plan", [&](const YAML::Node &root) { plan = readRoot(root); });
+  if (!status)
+    return Error{status.error()};
+  plan.name = fileName;
+  return plan;
 }
 
 Result<PlanFile> readPlan(const std::string &path) {
