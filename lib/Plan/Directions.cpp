@@ -10,7 +10,10 @@
 #include "braid/Plan/Generators.h"
 #include "braid/Plan/Verifier.h"
 
+#include "Periodic.h"
+
 #include <algorithm>
+#include <chrono>
 
 namespace braid::plan {
 
@@ -86,6 +89,88 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &ti
   }
 }
 
+namespace {
+/// Turns schedules of the flat pipeline into results and keeps the best one within the limits.
+class Collector {
+public:
+  Collector(DirectionsResult &best, const Pipeline &flat, const CostModel &flatCosts, const CostModel &costs,
+            int updates, double maxMemory)
+      : best(best), flat(flat), flatCosts(flatCosts), costs(costs), updates(updates), maxMemory(maxMemory) {}
+
+  /// Whether the schedule is within all limits, that of mismatched micro-batches too.
+  bool offer(Schedule schedule, const char *origin) {
+    const Pipeline &pipeline = best.pipeline;
+    const int ranks = pipeline.numStages(), perDirection = pipeline.microbatches / pipeline.directions();
+    ++best.evaluated;
+    Result<Timeline> timeline = simulate(flat, schedule, flatCosts);
+    if (!timeline)
+      return false;
+    double most = *std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end());
+    if (most > maxMemory + 1e-9)
+      return false;
+    // The middle half of the stream, on the rank that is slowest there.
+    int low = perDirection / 4, high = std::max(low + 1, 3 * perDirection / 4);
+    double block = double(ranks) / pipeline.directions(), blockTime = 0;
+    for (int rank = 0; rank < schedule.ranks(); ++rank) {
+      double ends[2] = {0, 0};
+      const std::vector<Action> &row = schedule.rows[rank];
+      for (size_t index = 0; index < row.size(); ++index)
+        for (int which = 0; which < 2; ++which)
+          if (row[index].microbatch < (which ? high : low))
+            ends[which] = std::max(ends[which], timeline->end[rank][index]);
+      blockTime = std::max(blockTime, (ends[1] - ends[0]) / (high - low) * block);
+    }
+    if (blockTime > best.blockTime + 1e-9 && !best.schedule.rows.empty())
+      return false;
+    schedule.stages = ranks;
+    schedule.directions = pipeline.directions();
+    schedule.microbatches = pipeline.microbatches;
+    schedule.placement = pipeline.placement;
+    for (std::vector<Action> &row : schedule.rows)
+      for (Action &action : row) {
+        action.direction = static_cast<int16_t>(action.stage / ranks);
+        action.stage %= ranks;
+      }
+    addWindows(pipeline, schedule, *timeline, updates);
+    int mismatched = mostMismatched(schedule, perDirection);
+    bool within = mismatched <= ranks;
+    if (!best.schedule.rows.empty() && within < (best.mismatched <= ranks))
+      return false;
+    best.schedule = std::move(schedule);
+    best.blockTime = blockTime;
+    best.peakActivation = *std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end());
+    best.mismatched = mismatched;
+    best.origin = origin;
+    return within;
+  }
+
+private:
+  /// Micro-batches of one window whose forward and input gradient read different versions on some rank.
+  int mostMismatched(const Schedule &schedule, int perDirection) const {
+    std::vector<int16_t> forward(size_t(schedule.directions) * schedule.stages * perDirection);
+    std::vector<char> differs(size_t(schedule.directions) * perDirection);
+    for (const std::vector<Action> &row : schedule.rows)
+      for (const Action &action : row) {
+        size_t at = (size_t(action.direction) * schedule.stages + action.stage) * perDirection + action.microbatch;
+        if (action.kind == ActionKind::Forward)
+          forward[at] = action.version;
+        else if (action.kind == ActionKind::BackwardInput && forward[at] != action.version)
+          differs[size_t(action.direction) * perDirection + action.microbatch] = true;
+      }
+    std::vector<int> counts(updates);
+    for (size_t at = 0; at < differs.size(); ++at)
+      counts[int64_t(at % perDirection) * updates / perDirection] += differs[at];
+    return *std::max_element(counts.begin(), counts.end());
+  }
+
+  DirectionsResult &best;
+  const Pipeline &flat;
+  const CostModel &flatCosts, &costs;
+  int updates;
+  double maxMemory;
+};
+} // namespace
+
 Result<DirectionsResult> searchDirections(int ranks, int directions, int microbatches, int updates,
                                           const CostModel &costs, SearchOptions options) {
   if (ranks < 1 || directions < 1 || directions > ranks)
@@ -104,42 +189,52 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
       flatCosts.stages.insert(flatCosts.stages.end(), costs.stages.begin(), costs.stages.end());
   if (options.maxMemory < 0)
     options.maxMemory = ranks * costs.stage(0).activation;
-  Result<SearchResult> found = searchSchedule(flat, flatCosts, options);
-  if (!found)
-    return Error{found.error()};
-  result.evaluated = found->evaluated;
-  result.schedule = std::move(found->schedule);
-  result.schedule.name = "directions";
-  result.schedule.stages = ranks;
-  result.schedule.directions = directions;
-  result.schedule.microbatches = microbatches;
-  result.schedule.placement = result.pipeline.placement;
-  for (std::vector<Action> &row : result.schedule.rows)
-    for (Action &action : row) {
-      action.direction = static_cast<int16_t>(action.stage / ranks);
-      action.stage %= ranks;
-    }
-  // The middle half of the stream, on the rank that is slowest there.
-  Result<Timeline> timeline = simulate(result.pipeline, result.schedule, costs);
-  if (!timeline)
-    return Error{timeline.error()};
-  int perDirection = microbatches / directions, low = perDirection / 4, high = std::max(low + 1, 3 * perDirection / 4);
   for (int rank = 0; rank < ranks; ++rank) {
-    double ends[2] = {0, 0};
     double work = 0;
-    const std::vector<Action> &row = result.schedule.rows[rank];
-    for (size_t index = 0; index < row.size(); ++index) {
-      work += timeline->end[rank][index] - timeline->start[rank][index];
-      if (row[index].microbatch < low)
-        ends[0] = std::max(ends[0], timeline->end[rank][index]);
-      if (row[index].microbatch < high)
-        ends[1] = std::max(ends[1], timeline->end[rank][index]);
-    }
-    double block = double(ranks) / directions;
-    result.blockTime = std::max(result.blockTime, (ends[1] - ends[0]) / (high - low) * block);
-    result.lowerBound = std::max(result.lowerBound, work / perDirection * block);
+    for (int stage = 0; stage < flat.numStages(); ++stage)
+      if (flat.rankOf(stage) == rank) {
+        const StageCost &cost = flatCosts.stage(stage);
+        work += cost.forward + cost.input + cost.weight;
+      }
+    result.lowerBound = std::max(result.lowerBound, work * ranks / directions);
   }
-  addWindows(result.pipeline, result.schedule, *timeline, updates);
+  Collector collector(result, flat, flatCosts, costs, updates, options.maxMemory);
+  auto begin = std::chrono::steady_clock::now();
+  // The share of the time, or of the evaluations, that is used up.
+  auto over = [&](double share) {
+    if (options.maxEvaluations >= 0)
+      return result.evaluated >= share * options.maxEvaluations;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= share * options.seconds;
+  };
+  std::mt19937_64 random(options.seed);
+  const double shortest = result.lowerBound * directions / ranks; // of a period
+  const StageCost &first = flatCosts.stage(0);
+  const double grid = std::min({first.forward, first.input, first.weight});
+  bool found = false;
+  for (double stretch : {1.0, 1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.08, 1.12, 1.2, 1.3, 1.5})
+    for (int attempt = 0; attempt < 48 && !found && !over(0.5); ++attempt)
+      // On a grid pieces leave no gaps that are too short; ranks may be a latency apart on it.
+      if (std::optional<PeriodicPattern> pattern =
+              placePeriodic(flat, flatCosts, shortest * stretch, attempt % 4 == 3 ? 0 : grid,
+                            attempt % 4 == 1 ? costs.latency : 0, random))
+        found = collector.offer(unroll(flat, *pattern), "pattern");
+  if (!found || result.blockTime > result.lowerBound + 1e-6) {
+    SearchOptions rest = options;
+    rest.seconds = std::max(0.1, options.seconds / 2);
+    if (options.maxEvaluations >= 0)
+      rest.maxEvaluations = std::max<int64_t>(1, options.maxEvaluations - result.evaluated);
+    Result<SearchResult> searched = searchSchedule(flat, flatCosts, rest);
+    if (!searched && result.schedule.rows.empty())
+      return Error{searched.error()};
+    if (searched) {
+      result.evaluated += searched->evaluated;
+      collector.offer(std::move(searched->schedule), "search");
+    }
+  }
+  if (result.schedule.rows.empty())
+    return Error{"no stream in " + std::to_string(directions) + " directions fits into a memory of " +
+                 std::to_string(options.maxMemory) + " per rank; allow more"};
+  result.schedule.name = "directions";
   Schedule whole = result.schedule;
   if (Status status = addMessages(result.pipeline, whole); !status)
     return Error{status.error()};

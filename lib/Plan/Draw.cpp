@@ -239,6 +239,7 @@ std::string drawTrace(const Pipeline &pipeline, const Schedule &schedule, const 
     std::snprintf(buffer, sizeof buffer, "%.9g", value);
     return std::string(buffer);
   };
+  std::vector<std::vector<MemoryPoint>> memory = memoryOverTime(pipeline, schedule, costs, timeline, schedule.ranks());
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     std::string id = std::to_string(rank);
     event("\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": " + id + ", \"args\": {\"name\": \"rank " +
@@ -253,11 +254,11 @@ std::string drawTrace(const Pipeline &pipeline, const Schedule &schedule, const 
             std::to_string(row[i].stage) + ", \"microbatch\": " + std::to_string(row[i].microbatch) +
             ", \"direction\": " + std::to_string(row[i].direction) + "}");
     }
-    for (const MemoryPoint &point : memoryOverTime(pipeline, schedule, costs, timeline, rank))
+    for (const MemoryPoint &point : memory[rank])
       event("\"name\": \"memory of rank " + id + "\", \"ph\": \"C\", \"pid\": 0, \"ts\": " + number(point.time) +
             ", \"args\": {\"state\": " + number(point.state) + ", \"activations\": " + number(point.activations) +
             ", \"kept for weight gradients\": " + number(point.weightInputs) +
-            ", \"received\": " + number(point.waiting) + "}");
+            ", \"received\": " + number(point.waiting) + ", \"waiting for a link\": " + number(point.sending) + "}");
   }
   return text + "\n]}\n";
 }
@@ -265,14 +266,15 @@ std::string drawTrace(const Pipeline &pipeline, const Schedule &schedule, const 
 /// Stacked memory of one rank over time.
 static std::string memoryChart(const std::vector<MemoryPoint> &points, double most, const Timeline &timeline, int width,
                                int height) {
-  static constexpr std::array<const char *, 4> fills = {"#c5cad3", "#7fa8dc", "#8cc596", "#c9b3e0"};
+  static constexpr std::array<const char *, 5> fills = {"#c5cad3", "#7fa8dc", "#8cc596", "#c9b3e0", "#e3a0a0"};
   std::string text = "<svg width='" + std::to_string(width + 2) + "' height='" + std::to_string(height + 2) + "'>";
   auto x = [&](double time) { return timeline.makespan > 0 ? time / timeline.makespan * width : 0; };
   auto y = [&](double value) { return most > 0 ? height - value / most * height : height; };
-  for (int layer = 3; layer >= 0; --layer) {
+  for (int layer = 4; layer >= 0; --layer) {
     std::string path = "M0 " + pixels(height);
     for (size_t i = 0; i < points.size(); ++i) {
-      double values[4] = {points[i].state, points[i].activations, points[i].weightInputs, points[i].waiting};
+      double values[5] = {points[i].state, points[i].activations, points[i].weightInputs, points[i].waiting,
+                          points[i].sending};
       double sum = 0;
       for (int part = 0; part <= layer; ++part)
         sum += values[part];
@@ -304,17 +306,16 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
   text += "<h2>Timeline</h2>\n<p>Point at an action to see its name and time.</p><div class='wide'>" +
           drawSvg(pipeline, schedule, timeline, options) + "</div>\n";
   int ranks = std::min({schedule.ranks(), options.maxRanks, 64});
-  std::vector<std::vector<MemoryPoint>> memory;
+  std::vector<std::vector<MemoryPoint>> memory = memoryOverTime(pipeline, schedule, costs, timeline, ranks);
   double most = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    memory.push_back(memoryOverTime(pipeline, schedule, costs, timeline, rank));
-    for (const MemoryPoint &point : memory.back())
-      most = std::max(most, point.state + point.activations + point.weightInputs + point.waiting);
-  }
+  for (const std::vector<MemoryPoint> &points : memory)
+    for (const MemoryPoint &point : points)
+      most = std::max(most, point.state + point.activations + point.weightInputs + point.waiting + point.sending);
   text += "<h2>Memory over time</h2>\n<p><span class='k' style='background:#c5cad3'></span>weights and state"
           "<span class='k' style='background:#7fa8dc'></span>activations"
           "<span class='k' style='background:#8cc596'></span>kept for weight gradients"
-          "<span class='k' style='background:#c9b3e0'></span>received, not yet read; full height is " +
+          "<span class='k' style='background:#c9b3e0'></span>received, not yet read"
+          "<span class='k' style='background:#e3a0a0'></span>waiting for a link; full height is " +
           shortNumber(most) +
           "</p>\n<table><tr><th>rank</th><th>busy</th><th>most activations</th>"
           "<th>most memory</th><th style='text-align:left'>over time</th></tr>\n";

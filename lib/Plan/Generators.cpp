@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Generators.h"
+#include "braid/Plan/Components.h"
 #include "braid/Plan/Dataflow.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <queue>
 #include <set>
@@ -17,11 +19,10 @@
 namespace braid::plan {
 
 TableShape::TableShape(const Pipeline &pipeline, const Schedule &schedule)
-    : stages(pipeline.numStages()), directions(pipeline.directions()), subs(1),
+    : pipeline(pipeline), stages(pipeline.numStages()), directions(pipeline.directions()), subs(1),
       microbatches(std::max(pipeline.microbatches, schedule.microbatches)) {
-  for (const std::vector<Action> &row : schedule.rows)
-    for (const Action &action : row)
-      subs = std::max(subs, action.sub + 1);
+  for (const Stage &stage : pipeline.stages)
+    subs = std::max(subs, stage.defers ? 2 : 1);
 }
 
 namespace {
@@ -29,14 +30,18 @@ namespace {
 /// the best ready head of its queues. What this gives is an order; the simulator gives times.
 class OrderRun {
 public:
-  using Queues = std::vector<std::vector<std::vector<Action>>>; // [rank][queue]
+  struct Queue {
+    int phase = 0;
+    std::vector<Action> actions;
+  };
+  using Queues = std::vector<std::vector<Queue>>; // [rank][queue]
 
   OrderRun(const Pipeline &pipeline, const PipelineGraph &graph, const TableShape &shape, Queues queues)
       : pipeline(pipeline), graph(graph), shape(shape), queues(std::move(queues)), done(shape.size()),
         forwards(size_t(shape.directions) * shape.stages) {
     for (size_t rank = 0; rank < this->queues.size(); ++rank)
-      for (const std::vector<Action> &queue : this->queues[rank])
-        for (const Action &action : queue)
+      for (const Queue &queue : this->queues[rank])
+        for (const Action &action : queue.actions)
           if (isCollective(action.kind))
             collectives[key(action)].members.insert(static_cast<int>(rank));
   }
@@ -104,9 +109,9 @@ public:
     }
     for (int rank = 0; rank < ranks; ++rank)
       for (size_t queue = 0; queue < queues[rank].size(); ++queue)
-        if (heads[rank][queue] < queues[rank][queue].size())
+        if (heads[rank][queue] < queues[rank][queue].actions.size())
           return Error{"the order of actions cannot run: rank " + std::to_string(rank) + " waits for ever at " +
-                       queues[rank][queue][heads[rank][queue]].str() +
+                       queues[rank][queue].actions[heads[rank][queue]].str() +
                        "; verify the schedule to see what it waits for"};
     return {};
   }
@@ -139,7 +144,7 @@ private:
 
   bool ready(const Action &action) {
     return forEachNeed(graph, action,
-                       [&](int stage, uint8_t bits) { return (done[shape.slot(action, stage)] & bits) == bits; });
+                       [&](const Part &part, uint8_t bits) { return (done[shape.slot(action, part)] & bits) == bits; });
   }
 
   /// A stage without a backward has nothing that holds it back; it runs ahead of its consumers by no more than they are
@@ -158,10 +163,14 @@ private:
   const Action *take(int rank) {
     const Action *best = nullptr;
     size_t from = 0;
+    int phase = std::numeric_limits<int>::max();
+    for (size_t queue = 0; queue < queues[rank].size(); ++queue)
+      if (heads[rank][queue] < queues[rank][queue].actions.size())
+        phase = std::min(phase, queues[rank][queue].phase);
     for (size_t queue = 0; queue < queues[rank].size(); ++queue) {
-      if (heads[rank][queue] == queues[rank][queue].size())
+      if (heads[rank][queue] == queues[rank][queue].actions.size() || queues[rank][queue].phase > phase)
         continue;
-      const Action &action = queues[rank][queue][heads[rank][queue]];
+      const Action &action = queues[rank][queue].actions[heads[rank][queue]];
       if (best && !before(action, *best))
         continue;
       if (!ready(action) || (isCollective(action.kind) && !gathered(rank, action)))
@@ -217,12 +226,11 @@ Schedule emptySchedule(const Pipeline &pipeline) {
   return schedule;
 }
 
-Result<Schedule> mergeStages(const Pipeline &pipeline, const std::vector<std::vector<std::vector<Action>>> &sequences) {
+Result<Schedule> mergeSequences(const Pipeline &pipeline, std::vector<Sequence> sequences) {
   Schedule schedule = emptySchedule(pipeline);
   OrderRun::Queues queues(schedule.ranks());
-  for (int direction = 0; direction < pipeline.directions(); ++direction)
-    for (int stage = 0; stage < pipeline.numStages(); ++stage)
-      queues[pipeline.rankOf(stage, direction)].push_back(sequences[direction][stage]);
+  for (Sequence &sequence : sequences)
+    queues[sequence.rank].push_back({sequence.phase, std::move(sequence.actions)});
   PipelineGraph graph(pipeline);
   TableShape shape(pipeline, schedule);
   OrderRun run(pipeline, graph, shape, std::move(queues));
@@ -244,14 +252,14 @@ Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
       if (isMessage(action.kind))
         return Error{"the schedule holds " + action.str() + " already; add messages to a table of computations"};
       if (!shape.contains(action))
-        return Error{action.str() + " is outside the pipeline of " + std::to_string(shape.stages) + " stages, " +
+        return Error{"'" + action.str() + "' is outside the pipeline of " + std::to_string(shape.stages) + " stages, " +
                      std::to_string(shape.microbatches) + " micro-batches and " + std::to_string(shape.directions) +
                      " directions"};
       if (action.kind == ActionKind::Idle)
         continue;
       if (queues[rank].empty())
         queues[rank].emplace_back();
-      queues[rank][0].push_back(action);
+      queues[rank][0].actions.push_back(action);
     }
   std::vector<std::vector<Action>> rows(schedule.rows.size());
   auto exchange = [&](const Action &action, ActionKind kind, int to) {
@@ -271,16 +279,23 @@ Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
     rows[target].push_back(receive);
   };
   OrderRun run(pipeline, graph, shape, std::move(queues));
-  Status status =
-      run.run([&](int rank, const Action &action) { rows[rank].push_back(action); },
-              [&](int, const Action &action) {
-                if (action.kind == ActionKind::Forward)
-                  for (int consumer : graph.consumers[action.stage])
-                    exchange(action, ActionKind::SendF, consumer);
-                else if (action.kind == ActionKind::FullBackward || action.kind == ActionKind::BackwardInput)
-                  for (int producer : graph.gradientProducers[action.stage])
-                    exchange(action, ActionKind::SendB, producer);
-              });
+  Status status = run.run(
+      [&](int rank, const Action &action) { rows[rank].push_back(action); },
+      [&](int, Action action) {
+        if (action.kind == ActionKind::Forward)
+          for (int consumer : graph.consumers[action.stage])
+            exchange(action, ActionKind::SendF, consumer);
+        else if (action.kind == ActionKind::FullBackward || action.kind == ActionKind::BackwardInput)
+          for (int producer : graph.gradientProducers[action.stage])
+            // A gradient is named by the part that it is for: one message for each.
+            forEachPartFrom(graph, producer, action.stage, action.microbatch, action.sub, [&](const Part &part) {
+              Action named = action;
+              named.microbatch = part.microbatch;
+              named.sub = static_cast<int16_t>(part.sub);
+              exchange(named, ActionKind::SendB, producer);
+              return true;
+            });
+      });
   if (!status)
     return status;
   schedule.rows = std::move(rows);
@@ -357,33 +372,69 @@ Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, con
   return schedule;
 }
 
-/// The two classic orders differ in one number: the forwards before the first backward.
-static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const GenerateOptions &options, bool all) {
-  if (Status status = pipeline.check(); !status)
-    return Error{status.error()};
-  if (pipeline.directions() != 1)
-    return Error{"GPipe and 1F1B run in one direction and the pipeline has " + std::to_string(pipeline.directions()) +
-                 "; choose chimera, dualpipe or amdp"};
-  PipelineGraph graph(pipeline);
-  int count = pipeline.microbatches;
-  std::vector<std::vector<std::vector<Action>>> sequences(1);
-  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
-    std::vector<Action> &sequence = sequences[0].emplace_back();
-    int ahead = all ? count : std::min(count, graph.depth[stage] - 1), forward = 0;
-    for (; forward < ahead; ++forward)
-      sequence.push_back(compute(ActionKind::Forward, stage, forward));
-    for (int backward = 0; backward < count; ++backward) {
-      if (forward < count)
-        sequence.push_back(compute(ActionKind::Forward, stage, forward++));
-      if (pipeline.stages[stage].backward)
-        sequence.push_back(compute(ActionKind::FullBackward, stage, backward));
-    }
+/// What a stage runs at the place of a micro-batch's forward: with deferral its two parts.
+static void addForwards(const Pipeline &pipeline, int stage, int microbatch, std::vector<Action> &actions) {
+  for (int sub = 0; pipeline.hasPart(stage, microbatch, sub); ++sub) {
+    actions.push_back(compute(ActionKind::Forward, stage, microbatch));
+    actions.back().sub = static_cast<int16_t>(sub);
   }
-  Result<Schedule> schedule = mergeStages(pipeline, sequences);
+}
+
+/// What it runs at the place of the backward: its kept part, and those whose gradients come with this micro-batch's.
+static void addBackwards(const Pipeline &pipeline, const PipelineGraph &graph, int stage, int microbatch,
+                         std::vector<Action> &actions) {
+  if (!pipeline.stages[stage].backward)
+    return;
+  actions.push_back(compute(ActionKind::FullBackward, stage, microbatch));
+  if (pipeline.stages[stage].defers)
+    for (int source : graph.deferredInto[microbatch]) {
+      actions.push_back(compute(ActionKind::FullBackward, stage, source));
+      actions.back().sub = 1;
+    }
+}
+
+/// `ahead` forwards, then a forward and a backward in turn, then the backwards that are left.
+static Sequence alternate(const Pipeline &pipeline, const PipelineGraph &graph, int stage, int ahead) {
+  Sequence sequence{.rank = pipeline.rankOf(stage)};
+  int count = pipeline.microbatches, forward = 0;
+  for (; forward < std::min(ahead, count); ++forward)
+    addForwards(pipeline, stage, forward, sequence.actions);
+  for (int backward = 0; backward < count; ++backward) {
+    if (forward < count)
+      addForwards(pipeline, stage, forward++, sequence.actions);
+    addBackwards(pipeline, graph, stage, backward, sequence.actions);
+  }
+  return sequence;
+}
+
+static Status checkOneDirection(const Pipeline &pipeline, const char *names) {
+  if (Status status = pipeline.check(); !status)
+    return status;
+  if (pipeline.directions() != 1)
+    return Error{std::string(names) + " run in one direction and the pipeline has " +
+                 std::to_string(pipeline.directions()) + "; choose chimera, dualpipe or amdp"};
+  return {};
+}
+
+static Result<Schedule> named(Result<Schedule> schedule, const char *name, const Pipeline &pipeline,
+                              const GenerateOptions &options) {
   if (!schedule)
     return schedule;
-  schedule->name = all ? "gpipe" : "1f1b";
+  schedule->name = name;
   return finish(pipeline, std::move(schedule), options);
+}
+
+/// The two classic orders differ in one number: the forwards before the first backward.
+static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const GenerateOptions &options, bool all) {
+  if (Status status = checkOneDirection(pipeline, "GPipe and 1F1B"); !status)
+    return Error{status.error()};
+  PipelineGraph graph(pipeline);
+  std::vector<Sequence> sequences;
+  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
+    int inFlight = std::max(graph.depth[stage], pipeline.stages[stage].defers ? options.eager : 0);
+    sequences.push_back(alternate(pipeline, graph, stage, all ? pipeline.microbatches : inFlight - 1));
+  }
+  return named(mergeSequences(pipeline, std::move(sequences)), all ? "gpipe" : "1f1b", pipeline, options);
 }
 
 Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options) {
@@ -392,6 +443,30 @@ Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options)
 
 Result<Schedule> oneFOneB(const Pipeline &pipeline, const GenerateOptions &options) {
   return warmThenAlternate(pipeline, options, false);
+}
+
+Result<Schedule> threePhase(const Pipeline &pipeline, const GenerateOptions &options) {
+  if (Status status = checkOneDirection(pipeline, "The three phases"); !status)
+    return Error{status.error()};
+  PipelineGraph graph(pipeline);
+  const int last = pipeline.stages[pipeline.getLossStage()].component;
+  std::vector<Sequence> sequences;
+  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
+    if (pipeline.stages[stage].component == last) {
+      sequences.push_back(alternate(pipeline, graph, stage, graph.depth[stage] - 1));
+      sequences.back().phase = 1;
+      continue;
+    }
+    Sequence forwards{.rank = pipeline.rankOf(stage), .phase = 0},
+        backwards{.rank = pipeline.rankOf(stage), .phase = 2};
+    for (int microbatch = 0; microbatch < pipeline.microbatches; ++microbatch) {
+      addForwards(pipeline, stage, microbatch, forwards.actions);
+      addBackwards(pipeline, graph, stage, microbatch, backwards.actions);
+    }
+    sequences.push_back(std::move(forwards));
+    sequences.push_back(std::move(backwards));
+  }
+  return named(mergeSequences(pipeline, std::move(sequences)), "three_phase", pipeline, options);
 }
 
 } // namespace braid::plan

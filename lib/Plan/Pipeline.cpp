@@ -59,6 +59,15 @@ Status Pipeline::check() const {
                    std::to_string(edge.from) +
                    ", one of which has no backward; drop the gradient or give both a backward"};
   }
+  for (const Edge &edge : edges)
+    if (stages[edge.to].defers && !stages[edge.from].defers)
+      return Error{named("stage", edge.to) + " defers samples and reads stage " + std::to_string(edge.from) +
+                   ", which does not; let every stage in front of one that defers do so too"};
+  for (int microbatch = 0; microbatch < static_cast<int>(partner.size()); ++microbatch)
+    if (partner[microbatch] >= 0 && (partner[microbatch] >= microbatches || partner[microbatch] <= microbatch))
+      return Error{named("micro-batch", microbatch) + " defers samples to micro-batch " +
+                   std::to_string(partner[microbatch]) + " of " + std::to_string(microbatches) +
+                   "; name a later one of this step, or -1 for none"};
   for (const TiedGroup &group : tied) {
     std::vector<int> members = group.copies;
     members.push_back(group.home);
@@ -91,6 +100,15 @@ PipelineGraph::PipelineGraph(const Pipeline &pipeline) {
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
     }
+  for (const Stage &stage : pipeline.stages)
+    defers.push_back(stage.defers);
+  partner = pipeline.partner;
+  if (std::find(defers.begin(), defers.end(), 1) != defers.end()) {
+    deferredInto.resize(pipeline.microbatches);
+    for (int microbatch = 0; microbatch < static_cast<int>(partner.size()); ++microbatch)
+      if (partner[microbatch] >= 0 && partner[microbatch] < pipeline.microbatches)
+        deferredInto[partner[microbatch]].push_back(microbatch);
+  }
   depth.assign(count, 1);
   for (int stage = count - 1; stage >= 0; --stage)
     for (int next : pipeline.stages[stage].backward ? gradientConsumers[stage] : consumers[stage])

@@ -72,10 +72,17 @@ private:
   std::string here(const Action &action) const {
     return action.str() + " (rank " + std::to_string(rank) + ", action " + std::to_string(index) + ")";
   }
+  static Action partOf(Action action, const Part &part) {
+    action.stage = part.stage;
+    action.microbatch = part.microbatch;
+    action.sub = static_cast<int16_t>(part.sub);
+    action.peer = -1;
+    return action;
+  }
   bool onThisRank(int stage, int direction) const { return pipeline.rankOf(stage, direction) == rank; }
   /// The update that a micro-batch's gradient belongs to.
-  int updateOf(const Action &action) const {
-    return static_cast<int>(int64_t(action.microbatch) * schedule.updates / microbatchRange);
+  int updateOf(int microbatch) const {
+    return static_cast<int>(int64_t(microbatch) * schedule.updates / microbatchRange);
   }
 
   Status checkShape() {
@@ -95,16 +102,21 @@ private:
           return fail(here(action) + " names a stage or direction that the pipeline does not have: it has " +
                       std::to_string(shape.stages) + " stages and " + std::to_string(shape.directions) +
                       " direction(s)");
-        if (!shape.contains(action))
+        if (isMessage(action.kind) && (action.peer < 0 || action.peer >= shape.stages))
+          return fail(here(action) + " names stage " + std::to_string(action.peer) +
+                      " at its other end, which the pipeline does not have");
+        if (isCompute(action.kind) && action.microbatch < 0)
+          return fail(here(action) + " needs a micro-batch");
+        if (action.microbatch < -1 || action.microbatch >= shape.microbatches)
           return fail(here(action) + " names a micro-batch that the pipeline does not have: it has " +
                       std::to_string(pipeline.microbatches));
+        if (!shape.contains(action))
+          return fail(here(action) + " names deferred samples that there are not: " + whyNoPart(action));
         bool lossAtRankZero = action.kind == ActionKind::Loss && rank == 0;
         if (!onThisRank(action.stage, action.direction) && !lossAtRankZero)
           return fail(here(action) + " is on the wrong rank: stage " + std::to_string(action.stage) +
                       (shape.directions > 1 ? " of direction " + std::to_string(action.direction) : "") +
                       " lives on rank " + std::to_string(pipeline.rankOf(action.stage, action.direction)));
-        if (isCompute(action.kind) && action.microbatch < 0)
-          return fail(here(action) + " needs a micro-batch");
         bool perUpdate =
             action.kind == ActionKind::Step || action.kind == ActionKind::ReduceGrad || action.kind == ActionKind::Norm;
         if (perUpdate && (action.version < 0 || action.version >= schedule.updates))
@@ -114,14 +126,24 @@ private:
     return {};
   }
 
+  std::string whyNoPart(const Action &action) const {
+    bool value = action.kind == ActionKind::RecvF || action.kind == ActionKind::SendB;
+    int stage = value ? action.peer : action.stage;
+    if (action.sub != 1)
+      return "a micro-batch has part 0, its kept samples, and part 1, its deferred ones";
+    if (!pipeline.stages[stage].defers)
+      return "stage " + std::to_string(stage) + " does not defer";
+    return "micro-batch " + std::to_string(action.microbatch) + " has no partner that takes them";
+  }
+
   /// Finds which micro-batches run in which direction. Directions may number theirs from 0 each or share one
   /// numbering.
   Status assignMicrobatches() {
-    runs.assign(shape.directions, std::vector<uint8_t>(size_t(shape.subs) * shape.microbatches));
+    runs.assign(shape.directions, std::vector<uint8_t>(shape.microbatches));
     for (const std::vector<Action> &row : schedule.rows)
       for (const Action &action : row)
-        if (action.kind == ActionKind::Forward)
-          runs[action.direction][size_t(action.sub) * shape.microbatches + action.microbatch] = 1;
+        if (action.kind == ActionKind::Forward && action.sub == 0)
+          runs[action.direction][action.microbatch] = 1;
     int total = 0;
     microbatchRange = 1;
     for (int direction = 0; direction < shape.directions; ++direction)
@@ -140,11 +162,25 @@ private:
                    std::to_string(pipeline.microbatches) + missing};
     }
     gradientsDue.assign(shape.directions, std::vector<int>(schedule.updates));
+    deferredDue = gradientsDue;
     for (int direction = 0; direction < shape.directions; ++direction)
-      for (int sub = 0; sub < shape.subs; ++sub)
-        for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
-          if (runs[direction][size_t(sub) * shape.microbatches + microbatch])
-            ++gradientsDue[direction][int64_t(microbatch) * schedule.updates / microbatchRange];
+      for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
+        if (!runs[direction][microbatch])
+          continue;
+        int update = updateOf(microbatch), partner = pipeline.partnerOf(microbatch);
+        ++gradientsDue[direction][update];
+        if (partner < 0 || shape.subs == 1)
+          continue;
+        ++deferredDue[direction][update];
+        if (!runs[direction][partner])
+          return Error{"micro-batch " + std::to_string(microbatch) + " defers samples to micro-batch " +
+                       std::to_string(partner) + ", which does not run in direction " + std::to_string(direction) +
+                       "; partners follow each other in one direction"};
+        if (updateOf(partner) != update)
+          return Error{"micro-batch " + std::to_string(microbatch) + " of update " + std::to_string(update) +
+                       " defers samples to micro-batch " + std::to_string(partner) + " of update " +
+                       std::to_string(updateOf(partner)) + "; samples may not leave their update"};
+      }
     return {};
   }
 
@@ -184,7 +220,7 @@ private:
   bool forwardsComplete(const Action &action) const {
     for (int sub = 0; sub < shape.subs; ++sub)
       for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
-        if (runs[action.direction][size_t(sub) * shape.microbatches + microbatch] &&
+        if (runs[action.direction][microbatch] && pipeline.hasPart(action.stage, microbatch, sub) &&
             !(done[shape.slot(action.direction, action.stage, sub, microbatch)] & doneForward))
           return false;
     return true;
@@ -206,7 +242,8 @@ private:
     if (Status status = checkVersion(action); !status)
       return status;
     bits |= sets;
-    bool holds = pipeline.stages[action.stage].backward;
+    // The two parts of a micro-batch are one activation, held as long as one of them is.
+    bool holds = pipeline.stages[action.stage].backward && !holdsOtherPart(action);
     if (action.kind == ActionKind::Forward && holds) {
       ++active;
       facts.peakActivations[rank] = std::max(facts.peakActivations[rank], active);
@@ -222,22 +259,31 @@ private:
     if (holds && (sets & (pipeline.stages[action.stage].trains ? doneWeight : doneInput)))
       --active;
     if (sets & doneWeight)
-      ++placeOf(action).gradients[updateOf(action)];
+      ++placeOf(action).gradients[updateOf(action.microbatch)];
     return {};
+  }
+
+  bool holdsOtherPart(const Action &action) const {
+    if (!pipeline.hasPart(action.stage, action.microbatch, 1))
+      return false;
+    Action other = action;
+    other.sub = 1 - action.sub;
+    uint8_t bits = done[shape.slot(other)], last = pipeline.stages[action.stage].trains ? doneWeight : doneInput;
+    return (bits & doneForward) && !(bits & last);
   }
 
   Status checkNeeds(const Action &action) {
     Status status;
-    forEachNeed(graph, action, [&](int stage, uint8_t bits) {
+    forEachNeed(graph, action, [&](const Part &part, uint8_t bits) {
+      const int stage = part.stage;
       bool local = onThisRank(stage, action.direction);
       if (!local && !withMessages)
         return true; // the run finds these
       bool backward = stage != action.stage && bits == doneInput;
       if (local) {
-        if ((done[shape.slot(action, stage)] & bits) == bits)
+        if ((done[shape.slot(action, part)] & bits) == bits)
           return true;
-        Action needed = action;
-        needed.stage = stage;
+        Action needed = partOf(action, part);
         needed.version = 0;
         needed.kind = bits == doneForward ? ActionKind::Forward : ActionKind::BackwardInput;
         status = fail("out of order: " + here(action) + " runs before " + needed.str() +
@@ -246,9 +292,11 @@ private:
       }
       int link = backward ? links.find(action.stage, stage) : links.find(stage, action.stage);
       uint8_t received = backward ? receivedBackward : receivedForward;
-      if (link < 0 || (messages[messageSlot(link, action)] & received))
+      // A gradient is named by the part that it is for, a value by the part that it comes from.
+      Action receive = backward ? action : partOf(action, part);
+      receive.stage = action.stage;
+      if (link < 0 || (messages[messageSlot(link, receive)] & received))
         return true;
-      Action receive = action;
       receive.kind = backward ? ActionKind::RecvB : ActionKind::RecvF;
       receive.peer = stage;
       receive.version = 0;
@@ -259,7 +307,7 @@ private:
   }
 
   Status checkVersion(const Action &action) {
-    const int now = placeOf(action).version, reads = action.version, update = updateOf(action);
+    const int now = placeOf(action).version, reads = action.version, update = updateOf(action.microbatch);
     const int kept = schedule.weightVersions;
     if (reads > now)
       return fail("wrong weights: " + here(action) + " reads version " + std::to_string(reads) +
@@ -295,9 +343,6 @@ private:
     bool sends = isSend(action.kind);
     if (action.microbatch < 0)
       return fail(here(action) + " needs a micro-batch");
-    if (action.peer < 0 || action.peer >= shape.stages)
-      return fail(here(action) + " names stage " + std::to_string(action.peer) +
-                  " at its other end, which the pipeline does not have");
     // The value goes from `from` to `to`; a gradient the other way.
     int from = forwardValue == sends ? action.stage : action.peer,
         to = forwardValue == sends ? action.peer : action.stage;
@@ -316,8 +361,10 @@ private:
       return fail("unpaired: " + here(action) + (sends ? " is sent" : " is received") + " twice");
     if (sends) {
       uint8_t needed = forwardValue ? doneForward : doneInput;
-      if (!(done[shape.slot(action)] & needed)) {
-        Action compute = action;
+      Part made = forwardValue ? Part{action.stage, action.microbatch, action.sub}
+                               : partAt(graph, action.stage, action.peer, action.microbatch, action.sub);
+      if (!(done[shape.slot(action, made)] & needed)) {
+        Action compute = partOf(action, made);
         compute.kind = forwardValue ? ActionKind::Forward : ActionKind::FullBackward;
         compute.peer = -1;
         return fail("out of order: " + here(action) + " sends before " + compute.str() + " has computed the value");
@@ -329,9 +376,6 @@ private:
   }
 
   Status visitTied(const Action &action) {
-    if (action.peer < 0 || action.peer >= shape.stages)
-      return fail(here(action) + " names stage " + std::to_string(action.peer) +
-                  " at its other end, which the pipeline does not have");
     bool gradient = action.kind == ActionKind::SendGrad || action.kind == ActionKind::RecvGrad;
     bool atHome = action.kind == ActionKind::RecvGrad || action.kind == ActionKind::SendParam;
     int home = atHome ? action.stage : action.peer, copy = atHome ? action.peer : action.stage;
@@ -372,14 +416,19 @@ private:
   bool gradientsComplete(const Action &action, int update) {
     const Stage &stage = pipeline.stages[action.stage];
     return !stage.backward || !stage.trains ||
-           placeOf(action).gradients[update] == gradientsDue[action.direction][update];
+           placeOf(action).gradients[update] == dueOf(action.stage, action.direction, update);
+  }
+
+  /// Weight gradients of an update: one for each micro-batch, and one for each deferred part.
+  int dueOf(int stage, int direction, int update) const {
+    return gradientsDue[direction][update] + (pipeline.stages[stage].defers ? deferredDue[direction][update] : 0);
   }
 
   Status visitReduce(const Action &action) {
     if (!gradientsComplete(action, action.version))
       return fail("lost gradient: " + here(action) + " reduces " +
                   std::to_string(placeOf(action).gradients[action.version]) + " of " +
-                  std::to_string(gradientsDue[action.direction][action.version]) + " gradients of stage " +
+                  std::to_string(dueOf(action.stage, action.direction, action.version)) + " gradients of stage " +
                   std::to_string(action.stage) + "; reduce after the last backward of the update");
     if (placeOf(action).reduced[action.version]++)
       return fail("double gradient: " + here(action) + " reduces the gradient of stage " +
@@ -395,7 +444,7 @@ private:
     int update = action.version;
     if (!gradientsComplete(own, update))
       return fail("lost gradient: " + here(action) + " uses " + std::to_string(place.gradients[update]) + " of " +
-                  std::to_string(gradientsDue[direction][update]) + " gradients of stage " + std::to_string(stage) +
+                  std::to_string(dueOf(stage, direction, update)) + " gradients of stage " + std::to_string(stage) +
                   "; move it behind the last backward of the update");
     if (place.received[update] < tiedDue(stage, direction))
       return fail("lost gradient: " + here(action) + " comes before the gradient of a tied parameter of stage " +
@@ -436,9 +485,11 @@ private:
     for (int direction = 0; direction < shape.directions; ++direction)
       for (int sub = 0; sub < shape.subs; ++sub)
         for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
-          if (!runs[direction][size_t(sub) * shape.microbatches + microbatch])
+          if (!runs[direction][microbatch])
             continue;
           for (int stage = 0; stage < shape.stages; ++stage) {
+            if (!pipeline.hasPart(stage, microbatch, sub))
+              continue;
             uint8_t bits = done[shape.slot(direction, stage, sub, microbatch)];
             Action missing = compute(ActionKind::Forward, stage, microbatch, direction);
             missing.sub = static_cast<int16_t>(sub);
@@ -471,7 +522,7 @@ private:
           uint8_t due = sentForward | receivedForward | (gradient ? sentBackward | receivedBackward : 0);
           for (int sub = 0; sub < shape.subs; ++sub)
             for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
-              if (!runs[direction][size_t(sub) * shape.microbatches + microbatch])
+              if (!runs[direction][microbatch] || !pipeline.hasPart(stage, microbatch, sub))
                 continue;
               Action action = compute(ActionKind::SendF, stage, microbatch, direction);
               action.sub = static_cast<int16_t>(sub);
@@ -546,8 +597,8 @@ private:
   std::vector<uint8_t> done, messages;
   std::vector<int16_t> versions; // that each forward read
   std::vector<PlaceState> places;
-  std::vector<std::vector<uint8_t>> runs;     // [direction][sub, micro-batch]
-  std::vector<std::vector<int>> gradientsDue; // [direction][update]
+  std::vector<std::vector<uint8_t>> runs;                  // [direction][micro-batch]
+  std::vector<std::vector<int>> gradientsDue, deferredDue; // [direction][update]: of micro-batches, of deferred parts
   std::map<std::tuple<ActionKind, int, int, int, int>, int> tiedMessages;
   int microbatchRange = 1;
   int rank = 0, index = 0, active = 0, normOfRank = 0;

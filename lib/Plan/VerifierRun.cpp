@@ -91,7 +91,7 @@ private:
     if (isCollective(action))
       return gather(rank, action);
     if (!withMessages && isCompute(action.kind)) {
-      if (missing(action) >= 0)
+      if (missing(action).stage >= 0)
         return false;
       done[shape.slot(action)] |= effect(action.kind);
       for (const auto *list : {&graph.consumers, &graph.producers})
@@ -102,16 +102,16 @@ private:
     return true;
   }
 
-  /// The stage whose result the action waits for, or -1.
-  int missing(const Action &action) const {
-    int stage = -1;
-    forEachNeed(graph, action, [&](int needed, uint8_t bits) {
+  /// What the action waits for: of stage -1 if nothing.
+  Part missing(const Action &action) const {
+    Part part = {-1, -1, 0};
+    forEachNeed(graph, action, [&](const Part &needed, uint8_t bits) {
       if ((done[shape.slot(action, needed)] & bits) == bits)
         return true;
-      stage = needed;
+      part = needed;
       return false;
     });
-    return stage;
+    return part;
   }
 
   bool exchangeBlocking(int rank, const Action &action) {
@@ -182,15 +182,14 @@ private:
         if (!collective.arrived.count(member))
           return {member, "reach " + std::string(spelling(action.kind))};
     }
-    int stage = missing(action);
-    if (stage < 0)
+    Part part = missing(action);
+    if (part.stage < 0)
       return {rank, "go on"};
-    Action needed = action;
-    needed.stage = stage;
-    needed.version = 0;
-    needed.kind =
-        action.kind == ActionKind::Forward || stage == action.stage ? ActionKind::Forward : ActionKind::FullBackward;
-    return {pipeline.rankOf(stage, action.direction), "run " + needed.str()};
+    bool forward = action.kind == ActionKind::Forward || part.stage == action.stage;
+    Action needed = compute(forward ? ActionKind::Forward : ActionKind::FullBackward, part.stage, part.microbatch,
+                            action.direction);
+    needed.sub = static_cast<int16_t>(part.sub);
+    return {pipeline.rankOf(part.stage, action.direction), "run " + needed.str()};
   }
 
   Error deadlock(int rank) {

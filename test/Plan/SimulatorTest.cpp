@@ -78,7 +78,7 @@ TEST(Simulator, LinksTakeTimeAndMayBeSerial) {
   Timeline free = time(planned, costs);
   EXPECT_DOUBLE_EQ(free.start[1][0], 4); // 1 + 0.5 + 2.5
   EXPECT_DOUBLE_EQ(free.start[1][2], 6); // 3 + 3
-  costs.serialLinks = true;
+  costs.links = Links::Serial;
   Timeline serial = time(planned, costs);
   EXPECT_DOUBLE_EQ(serial.start[1][0], 4);
   EXPECT_DOUBLE_EQ(serial.start[1][1], 6.5); // the link is free at 3.5, again at 6
@@ -130,7 +130,7 @@ TEST(Simulator, MemoryByCause) {
   EXPECT_DOUBLE_EQ(timeline.peakMemory[0], 120);
   EXPECT_DOUBLE_EQ(timeline.peakActivation[0], 20);
   std::vector<double> held, kept;
-  for (const MemoryPoint &point : memoryOverTime(pipeline, *schedule, costs, timeline, 0)) {
+  for (const MemoryPoint &point : memoryOverTime(pipeline, *schedule, costs, timeline, 1)[0]) {
     held.push_back(point.activations);
     kept.push_back(point.weightInputs);
     EXPECT_DOUBLE_EQ(point.state, 100);

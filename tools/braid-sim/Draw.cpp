@@ -30,6 +30,7 @@ static Status run(const Options &options) {
   Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
   if (!costs)
     return Error{costs.error()};
+  costs->keepTransfers = options.format == "html" || options.format == "trace";
   Result<Timeline> timeline = simulate(planned->pipeline, planned->schedule, *costs);
   if (!timeline)
     return Error{timeline.error()};

@@ -8,6 +8,10 @@
 #include "Input.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <sstream>
 
 using namespace braid;
 using namespace braid::plan;
@@ -25,6 +29,10 @@ void sim::addInput(CLI::App *command, Input &input) {
       ->capture_default_str();
   command->add_option("--updates", input.request.updates, "Optimizer steps in the table, for 2bw and amdp")
       ->capture_default_str();
+  command->add_option("--component", input.components,
+                      "Part of a multimodal model, instead of --ranks: NAME:RANKS[:READERS[:FLAGS]] as in "
+                      "vision:0-1:llm:defers, llm:2-5; flags are frozen, defers and lanes");
+  command->add_option("--eager", input.eager, "Micro-batches in flight in stages that defer, where 1f1b has fewer");
   command->add_option("-t,--table", input.table, "Read this CSV file instead: one row per rank, as PyTorch writes it");
   command->add_option("--edge", input.edges, "An edge FROM:TO besides those between neighbours, for --table");
   command->add_option("--frozen", input.frozen, "Stages without a backward, for --table");
@@ -43,14 +51,45 @@ void sim::addCosts(CLI::App *command, Input &input) {
   command->add_option("--activation", input.activation, "Memory that a stage's forward makes")->capture_default_str();
   command->add_option("--kept", input.kept, "Of it, what waits for the weight gradient; -1: all")
       ->capture_default_str();
+  command->add_option("--links", input.links, "What messages at one time do to each other: free, serial, ports")
+      ->check(CLI::IsMember({"free", "serial", "ports"}))
+      ->capture_default_str();
+  command->add_option("--bytes", input.bytes, "Size of a message")->capture_default_str();
+  command->add_option("--boundary-bytes", input.boundaryBytes, "Size of one between components; -1: --bytes")
+      ->capture_default_str();
+  command->add_option("--time-per-byte", input.timePerByte, "Time that a byte takes on a link")->capture_default_str();
+  command->add_option("--deferred-share", input.deferredShare, "Of a micro-batch with a partner, what it defers")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--durations", input.durations,
+                      "File of lines ACTION,DURATION as in 0F3,1.5, where micro-batches differ");
+  command->add_option("--input-release", input.inputRelease, "Share of a full backward after which its gradient leaves")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--forward-release", input.blockForwardRelease, "The same of an overlapped block's forward")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--backward-release", input.blockBackwardRelease, "And of its backward")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--overlap", input.overlap, "How overlapped blocks run: atomic, early, sequential")
       ->check(CLI::IsMember({"atomic", "early", "sequential"}))
       ->capture_default_str();
 }
 
 Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &options) {
-  if (input.table.empty())
-    return makeSchedule(input.request, options);
+  ScheduleRequest request = input.request;
+  for (const std::string &text : input.components) {
+    Result<Component> component = Component::parse(text);
+    if (!component)
+      return Error{component.error()};
+    request.components.push_back(std::move(*component));
+  }
+  if (input.table.empty()) {
+    GenerateOptions eager = options;
+    eager.eager = input.eager;
+    return makeSchedule(request, eager);
+  }
   Result<std::string> text = readFile("table", input.table);
   if (!text)
     return Error{text.error()};
@@ -63,6 +102,15 @@ Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &opt
   if (input.weightVersions >= 1)
     schedule->weightVersions = input.weightVersions;
   Pipeline pipeline = Pipeline::chain(schedule->stages, schedule->microbatches);
+  if (!request.components.empty()) {
+    Result<Pipeline> joined = joinComponents(request.components, schedule->microbatches);
+    if (!joined)
+      return Error{joined.error()};
+    if (joined->numStages() != schedule->stages)
+      return Error{input.table + " has " + std::to_string(schedule->stages) + " stages and the components have " +
+                   std::to_string(joined->numStages())};
+    pipeline = std::move(*joined);
+  }
   pipeline.placement = schedule->placement;
   for (size_t direction = 0; direction < pipeline.placement.size(); ++direction)
     for (size_t stage = 0; stage < pipeline.placement[direction].size(); ++stage)
@@ -88,6 +136,38 @@ Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &opt
   return PlannedSchedule{std::move(pipeline), std::move(*schedule)};
 }
 
+/// Durations of single actions, and what the stages' costs say of the others.
+static Result<std::function<double(const Action &)>> durationsOf(const Input &input, const CostModel &costs,
+                                                                 const Pipeline &pipeline) {
+  Result<std::string> text = sim::readFile("list of durations", input.durations);
+  if (!text)
+    return Error{text.error()};
+  std::map<std::string, double> durations;
+  std::istringstream lines(*text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.empty())
+      continue;
+    size_t comma = line.find(',');
+    Result<Action> action = Action::parse(line.substr(0, comma));
+    char *end = nullptr;
+    double duration = comma == std::string::npos ? -1 : std::strtod(line.c_str() + comma + 1, &end);
+    if (!action || !isCompute(action->kind) || !end || end == line.c_str() + comma + 1 || !(duration >= 0))
+      return Error{input.durations + ", line " + std::to_string(number) + ": '" + line +
+                   "' is no duration; write ACTION,DURATION as in 0F3,1.5"};
+    durations[action->str()] = duration;
+  }
+  auto usual = std::make_shared<std::pair<Pipeline, CostModel>>(pipeline, costs);
+  return std::function<double(const Action &)>([durations = std::move(durations), usual](const Action &action) {
+    Action named = action;
+    named.joinsNext = false;
+    named.version = 0;
+    auto found = durations.find(named.str());
+    return found == durations.end() ? actionDuration(usual->first, usual->second, action) : found->second;
+  });
+}
+
 Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
   CostModel costs;
   costs.latency = input.latency;
@@ -108,6 +188,27 @@ Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
     cost.kept = input.kept;
     if (cost.forward < 0 || cost.input < 0 || cost.weight < 0 || cost.activation < 0)
       return Error{"durations and memory may not be negative"};
+  }
+  costs.links = input.links == "free" ? Links::Free : input.links == "serial" ? Links::Serial : Links::Ports;
+  costs.timePerByte = input.timePerByte;
+  costs.forwardBytes = costs.backwardBytes = input.bytes;
+  costs.deferredShare = input.deferredShare;
+  costs.inputRelease = input.inputRelease;
+  costs.blockForwardRelease = input.blockForwardRelease;
+  costs.blockBackwardRelease = input.blockBackwardRelease;
+  if (input.boundaryBytes >= 0) {
+    std::vector<int> components;
+    for (const Stage &stage : pipeline.stages)
+      components.push_back(stage.component);
+    costs.bytes = [components, within = input.bytes, between = input.boundaryBytes](const Action &send) {
+      return components[send.stage] == components[send.peer] ? within : between;
+    };
+  }
+  if (!input.durations.empty()) {
+    Result<std::function<double(const Action &)>> durations = durationsOf(input, costs, pipeline);
+    if (!durations)
+      return Error{durations.error()};
+    costs.duration = *durations;
   }
   return costs;
 }

@@ -22,11 +22,14 @@ namespace braid::sim {
 struct Input {
   plan::ScheduleRequest request;
   std::string table; // a CSV file instead of a generator
-  std::vector<std::string> edges;
+  std::vector<std::string> edges, components;
+  int eager = 0;
   std::vector<int> frozen;
   int staleness = -1, weightVersions = -1;
   double forward = 1, input = 1, weight = 1, latency = 0, activation = 1, kept = -1;
-  std::string overlap = "atomic";
+  std::string overlap = "atomic", links = "free", durations;
+  double bytes = 0, timePerByte = 0, boundaryBytes = -1, deferredShare = 0.5;
+  double blockForwardRelease = 1, blockBackwardRelease = 1, inputRelease = 1;
   std::vector<double> forwards, inputs, weights; // per stage
 };
 

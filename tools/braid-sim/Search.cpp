@@ -38,9 +38,12 @@ static Status run(const Options &options) {
                          options.input.request.updates, costs, options.search);
     if (!found)
       return Error{found.error()};
-    std::fprintf(stderr, "block time %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n", found->blockTime,
-                 found->lowerBound, 100 * (found->blockTime / found->lowerBound - 1),
-                 static_cast<long long>(found->evaluated));
+    std::fprintf(stderr,
+                 "block time %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried; %g activations, %d stages on a "
+                 "rank, %d micro-batches of a window late\n",
+                 found->blockTime, found->origin.c_str(), found->lowerBound,
+                 100 * (found->blockTime / found->lowerBound - 1), static_cast<long long>(found->evaluated),
+                 found->peakActivation, options.directions, found->mismatched);
     return sim::writeFile(options.output, found->schedule.csv());
   }
   Result<PlannedSchedule> planned = sim::load(options.input, {.messages = false, .update = false});

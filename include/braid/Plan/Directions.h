@@ -32,10 +32,15 @@ struct DirectionsResult {
   double blockTime = 0; // time of `ranks` more micro-batches in the middle of the stream
   double lowerBound = 0;
   int64_t evaluated = 0;
+  double peakActivation = 0; // on the rank that holds most
+  int mismatched = 0;        // most micro-batches of one window whose forward and backward read different weights
+  std::string origin;        // what found it
 };
 
-/// Searches a stream of micro-batches through several directions, at most `ranks` activations in flight per rank, one
-/// version of the weights, updates at most one late. Refuses what the verifier refuses.
+/// Searches a stream of micro-batches through several directions within AMDP's limits: at most `ranks` activations in
+/// flight per rank (or SearchOptions::maxMemory), one version of the weights, updates at most one late, and that for at
+/// most `ranks` micro-batches of a window where patterns allow it. Patterns that repeat are tried first, from no bubble
+/// on; the search of whole schedules takes what time is left. Refuses what the verifier refuses.
 Result<DirectionsResult> searchDirections(int ranks, int directions, int microbatches, int updates,
                                           const CostModel &costs, SearchOptions options);
 

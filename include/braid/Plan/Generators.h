@@ -22,6 +22,9 @@ struct GenerateOptions {
   bool messages = true;         // add sends and receives
   bool update = true;           // add tied parameters, NORM, STEP and LOSS
   bool reduceGradients = false; // add REDUCE_GRAD to stages in one direction too: they have data-parallel lanes
+  /// Micro-batches that a stage which defers may have in flight, where 1F1B has fewer: its deferred parts come back one
+  /// micro-batch late (Entrain's eager forwards).
+  int eager = 0;
 };
 
 /// All forwards, then all backwards. (Huang et al., GPipe, 2019)
@@ -79,9 +82,14 @@ Schedule emptySchedule(const Pipeline &pipeline);
 /// Adds messages and update as the options say.
 Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, const GenerateOptions &options);
 
-/// Merges one list of actions per (direction, stage) into one per rank: whatever is ready first, backwards before
-/// forwards. `sequences[direction][stage]`.
-Result<Schedule> mergeStages(const Pipeline &pipeline, const std::vector<std::vector<std::vector<Action>>> &sequences);
+/// Actions that a rank runs in this order, of one stage or of one phase of it.
+struct Sequence {
+  int rank = 0;
+  int phase = 0; // a rank starts a phase when it is done with the one before
+  std::vector<Action> actions = {};
+};
+/// Merges sequences into one list of actions per rank: whatever is ready first, backwards before forwards.
+Result<Schedule> mergeSequences(const Pipeline &pipeline, std::vector<Sequence> sequences);
 
 /// Adds a send and a receive wherever a value or gradient goes to another rank. Both ends get them in one global order
 /// in which the values come to exist, so blocking sends cannot deadlock. The schedule must hold no messages yet.
