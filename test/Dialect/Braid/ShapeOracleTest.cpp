@@ -8,7 +8,8 @@
 //
 // Every typed op, over many random calls: the shape rule must give the shapes and dtypes that ATen gives, and refuse
 // what ATen refuses. Then once more with a name for every size: what the rule infers must be right for the sizes of the
-// example, and for any others that fulfil the guards.
+// example, and for any others that fulfil the guards. The calls are the same in every run; BRAID_ORACLE_SEED=N makes
+// others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -290,6 +291,11 @@ static c10::IValue toIValue(const Arg &arg) {
                     arg);
 }
 
+/// Deprecations and degenerate variances are no news here.
+struct Silence : c10::WarningHandler {
+  void process(const c10::Warning &) override {}
+};
+
 struct Reference {
   std::vector<std::optional<Result>> results; // nothing for a result that nobody may use
   std::string error;
@@ -300,6 +306,8 @@ static Reference callReference(StringRef opName, const Args &args) {
   auto *interface = name.getInterface<AtenOpInterface>();
   ArrayRef<ArgSpec> specs = interface->getArgSpecs();
   Reference reference;
+  Silence silence;
+  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   try {
     at::AutoDispatchBelowADInplaceOrView belowAutograd;
     auto value = [&](StringRef argument) -> std::optional<c10::IValue> {
@@ -343,9 +351,11 @@ static bool isAboutShapes(const std::string &error) {
 }
 
 /// Where braid refuses more than ATen: results whose size depends on data, dtypes that some kernels do not compare, and
-/// dtypes that no kernel looks at since there is nothing to compute.
+/// what no kernel looks at since there is nothing to compute.
 static bool isStricter(const std::string &error, bool empty) {
   auto has = [&](const char *text) { return error.find(text) != std::string::npos; };
+  if (empty && has("'braid.scaled_dot_product_attention'"))
+    return true; // no path of it is taken
   return has("depends on data") || has("one element type") || (empty && (has("takes floats") || has("takes 'index'")));
 }
 
@@ -353,6 +363,15 @@ static bool hasEmpty(const Args &args) {
   return llvm::any_of(args, [](const Arg &arg) {
     const auto *tensor = std::get_if<Tensor>(&arg);
     return tensor && llvm::is_contained(tensor->sizes, 0);
+  });
+}
+
+static bool hasMask(const Args &args) {
+  return llvm::any_of(args, [](const Arg &arg) {
+    const auto *list = std::get_if<std::vector<std::optional<Tensor>>>(&arg);
+    return list && llvm::any_of(*list, [](const std::optional<Tensor> &entry) {
+             return entry && (entry->dtype == c10::kBool || entry->dtype == c10::kByte);
+           });
   });
 }
 
@@ -446,7 +465,8 @@ TEST_P(ShapeOracle, AgreesWithATen) {
   const Generator &generator = GetParam();
   OperationName name(("braid." + std::string(generator.op)), &context());
   ArrayRef<ArgSpec> specs = name.getInterface<AtenOpInterface>()->getArgSpecs();
-  Random random(std::hash<std::string_view>()(generator.op));
+  const char *seed = std::getenv("BRAID_ORACLE_SEED");
+  Random random(std::hash<std::string_view>()(generator.op) + (seed ? std::strtoull(seed, nullptr, 10) : 0));
   int accepted = 0, other = 0;
   const int trials = 400;
   for (int trial = 0; trial < trials; ++trial) {
@@ -456,7 +476,9 @@ TEST_P(ShapeOracle, AgreesWithATen) {
     Naming constant;
     Inferred inferred = infer(generator.op, args, constant);
     if (!reference.error.empty()) {
-      if (isAboutShapes(reference.error)) {
+      // Whether values fit a mask depends on what is in it.
+      bool fitsMask = hasMask(args) && reference.error.find("shape mismatch: value tensor") != std::string::npos;
+      if (isAboutShapes(reference.error) && !fitsMask) {
         ASSERT_FALSE(inferred.error.empty())
             << call << "\nbraid gives " << list(evaluate(inferred, {})) << "\nATen: " << reference.error;
       }

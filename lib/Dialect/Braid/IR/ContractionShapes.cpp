@@ -176,7 +176,7 @@ static FailureOr<TensorShape> convolve(Reader &in, OpTy op, const TensorShape &i
     Expr reach = dilation[at] * (weight.dims[at + 2] - Expr(1)), both = pad[at] + pad[at];
     Expr out = op.getTransposed() ? (size - Expr(1)) * stride[at] - both + reach + extra[at] + Expr(1)
                                   : Expr::floorDiv(size + both - reach - Expr(1), stride[at]) + Expr(1);
-    if (out.constant().value_or(1) < 1)
+    if (out.constant().value_or(1) < (op.getTransposed() ? 0 : 1))
       return in.error() << "has a weight of shape " << str(weight) << " that does not fit the padded input, "
                         << str(input) << " with " << pad[at].str() << " on each side of spatial dim " << at;
     result.dims.push_back(out);

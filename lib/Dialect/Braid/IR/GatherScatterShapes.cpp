@@ -11,6 +11,9 @@ using namespace mlir;
 
 namespace braid::shapes {
 
+/// uint8 was torch's bool once.
+static bool isMask(Type type) { return isBool(type) || type.isUnsignedInteger(8); }
+
 /// Indices are int32 or int64.
 static void checkIndices(Reader &in, StringRef name, const TensorShape &indices) {
   if (!in.failed() && !indices.elementType.isInteger(64) && !indices.elementType.isInteger(32))
@@ -59,7 +62,7 @@ static FailureOr<TensorShape> indexed(Reader &in, const TensorShape &self, Opera
   for (const TensorShape &shape : shapes)
     if (!in.failed() && !shape.elementType.isInteger(64) && !shape.elementType.isInteger(32))
       return in.error() << "indexes by " << shape.elementType
-                        << (isBool(shape.elementType) ? ", so that the number of results depends on data; "
+                        << (isMask(shape.elementType) ? ", so that the number of results depends on data; "
                                                       : ", not an integer type; ")
                         << "indices are i64 or i32";
   if (in.failed())
@@ -89,13 +92,13 @@ static FailureOr<TensorShape> indexed(Reader &in, const TensorShape &self, Opera
 static void checkMasks(Reader &in, const TensorShape &self, ArrayRef<TensorShape> indices, ArrayRef<bool> present) {
   int64_t dim = 0;
   for (bool there : present) {
-    bool isMask = there && isBool(indices.front().elementType);
-    int64_t taken = isMask ? indices.front().rank() : 1;
+    bool masks = there && isMask(indices.front().elementType);
+    int64_t taken = masks ? indices.front().rank() : 1;
     if (dim + taken > self.rank()) {
       in.error() << "has more indices than " << str(self) << " has dims";
       return;
     }
-    if (isMask && !in.equal(indices.front().dims, ArrayRef(self.dims).slice(dim, taken))) {
+    if (masks && !in.equal(indices.front().dims, ArrayRef(self.dims).slice(dim, taken))) {
       in.error() << "has a mask of shape " << str(indices.front()) << " at dim " << dim << " of " << str(self);
       return;
     }
@@ -125,7 +128,7 @@ LogicalResult indexPut(IndexPutOp op, ShapeAnalysis &analysis, Results &results)
     return failure();
   results.push_back(self);
   SmallVector<TensorShape> indices = in.shapes(op.getIndices());
-  if (llvm::any_of(indices, [](const TensorShape &shape) { return isBool(shape.elementType); })) {
+  if (llvm::any_of(indices, [](const TensorShape &shape) { return isMask(shape.elementType); })) {
     // A mask selects as many elements as it has true ones; ATen compares that with the values.
     checkMasks(in, self, indices, op.getPresentIndices());
     return failure(in.failed());
@@ -188,11 +191,13 @@ static void checkContained(Reader &in, const TensorShape &index, StringRef name,
                            std::optional<int64_t> except) {
   if (in.failed())
     return;
-  bool fits = std::max<int64_t>(index.rank(), 1) == std::max<int64_t>(shape.rank(), 1);
-  if (fits && index.rank() == shape.rank())
-    for (int64_t at = 0; at < index.rank(); ++at)
-      if (at != except)
-        fits &= !(index.dims[at] - shape.dims[at] - Expr(1)).atLeast(0);
+  // A tensor of rank 0 counts as one element in a row.
+  auto row = [](const TensorShape &shape) { return shape.rank() ? shape.dims : Dims{Expr(1)}; };
+  Dims inner = row(index), outer = row(shape);
+  bool fits = inner.size() == outer.size();
+  for (size_t at = 0; fits && at < inner.size(); ++at)
+    if (static_cast<int64_t>(at) != except)
+      fits &= !(inner[at] - outer[at] - Expr(1)).atLeast(0);
   if (!fits)
     in.error() << "has an index of shape " << str(index) << " that is larger than " << name << ", " << str(shape);
 }

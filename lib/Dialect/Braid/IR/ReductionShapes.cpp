@@ -149,6 +149,10 @@ LogicalResult diff(DiffOp op, ShapeAnalysis &analysis, Results &results) {
     return op.emitOpError("takes differences along a dim, but 'self' has rank 0");
   if (op.getN() < 0)
     return op.emitOpError() << "takes differences " << op.getN() << " times";
+  if (op.getN() == 0 && !op.getPrepend() && !op.getAppend()) {
+    results.push_back(self);
+    return success();
+  }
   int64_t dim = in.dim(op.getDim(), self.rank());
   if (in.failed())
     return failure();

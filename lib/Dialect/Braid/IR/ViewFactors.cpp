@@ -347,7 +347,8 @@ std::optional<FactorMap> indexPut(IndexPutOp op, ShapeAnalysis &analysis) {
     return std::nullopt;
   int64_t takenRank = 0;
   for (unsigned number = 1; number + 1 < map.numOperands(); ++number) {
-    if (shapes::isBool(map.operandShape(number).elementType))
+    Type type = map.operandShape(number).elementType;
+    if (shapes::isBool(type) || type.isUnsignedInteger(8))
       return map.build();
     takenRank = std::max(takenRank, map.operandShape(number).rank());
   }
