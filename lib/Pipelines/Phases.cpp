@@ -14,6 +14,8 @@
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
 
@@ -89,9 +91,14 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     manager.addPass(createBraidToRt());
     manager.addPass(rt::createVerifyLifetimes());
     return;
-  case Phase::LLVM:
-    manager.addPass(createRtToLLVM());
+  case Phase::LLVM: {
+    RtToLLVMOptions program;
+    // AVX2 and FMA; older processors take the other version.
+    if (llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86())
+      program.kernelCpu = "x86-64-v3";
+    manager.addPass(createRtToLLVM(program));
     return;
+  }
   }
 }
 

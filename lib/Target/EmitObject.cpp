@@ -7,6 +7,8 @@
 
 #include "braid/Target/Executable.h"
 
+#include "braid/Conversion/Passes.h"
+
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -19,8 +21,12 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Vectorize/LoopVectorize.h"
 
 using namespace mlir;
 
@@ -66,7 +72,22 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(ModuleOp module, c
   return machine;
 }
 
-/// Level 1 folds equal loads and arithmetic on sizes: that is all there is to gain. Level 2 is LLVM's own pipeline.
+/// What makes vector code of a kernel's loops.
+static llvm::FunctionPassManager makeKernelPipeline() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::LoopVectorizePass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
+}
+
+/// Level 1 folds equal loads and arithmetic on sizes, which is all there is to gain but for kernels. Level 2 is LLVM's
+/// own pipeline.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned level) {
   if (level == 0)
     return;
@@ -88,6 +109,10 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigne
     light.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
     light.addPass(llvm::SimplifyCFGPass());
     pipeline.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(light)));
+    llvm::FunctionPassManager vectorize = makeKernelPipeline();
+    for (llvm::Function &function : module)
+      if (function.hasFnAttribute(kernelFunctionAttr))
+        vectorize.run(function, functions);
   }
   pipeline.run(module, modules);
 }

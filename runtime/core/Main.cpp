@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/aten/Allocator.h"
 #include "runtime/core/Launch.h"
 #include "runtime/core/Rank.h"
 #include "runtime/core/Text.h"
@@ -32,6 +33,7 @@ static int refuse(const std::string &message) {
 
 /// Reads weights and data and resolves the operators.
 static plan::Result<Session> openSession(Program program, RunOptions options) {
+  installAllocator();
   setThreads(1); // ranks are forked from here, and threads do not survive that
   plan::Result<Weights> weights = Weights::open(program, options.weights);
   if (!weights)

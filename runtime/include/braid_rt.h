@@ -81,6 +81,29 @@ typedef struct {
   int32_t line;
 } braid_site;
 
+/** An input or output of a kernel. */
+typedef struct {
+  int32_t dtype;
+  int32_t kind; /* 0: has the space's last dim; 1: has size 1 there; 2: lacks it (outputs) */
+} braid_kernel_operand;
+
+/**
+ * Runs over `rows` rows of `columns` elements. For each operand, inputs first, `pointers` has the first row's address
+ * and `strides` the bytes from one row to the next. Elements of a row are dense.
+ */
+typedef void (*braid_kernel_code)(char *const *pointers, const int64_t *strides, int64_t rows, int64_t columns);
+
+/** A loop over elements that the compiler wrote: code for what would be several operators. */
+typedef struct {
+  const char *name;
+  int32_t num_inputs, num_outputs;
+  int32_t rank;    /* of the space that it runs over */
+  int32_t reduces; /* whether a row has to be whole */
+  const braid_kernel_operand *operands;
+  braid_kernel_code code;
+  braid_kernel_code special; /* for x86-64-v3 (AVX2, FMA); may be NULL */
+} braid_kernel;
+
 /* The runtime is built with hidden visibility; this is what it shows. */
 #pragma GCC visibility push(default)
 
@@ -107,6 +130,13 @@ braid_status braid_rt_call(braid_op op, const braid_value *arguments, int32_t nu
 braid_status braid_rt_call_gradient(braid_op op, const braid_value *arguments, int32_t num_arguments,
                                     const braid_tensor *cotangents, int32_t num_cotangents, const int32_t *wanted,
                                     int32_t num_wanted, braid_tensor *results, const braid_site *site);
+
+/**
+ * Runs a kernel over the space of `sizes`. Inputs broadcast to it, but for the last dim of those of kind 0, and need not
+ * be dense. Results are new, dense tensors.
+ */
+braid_status braid_rt_launch(const braid_kernel *kernel, const int64_t *sizes, const braid_tensor *inputs,
+                             braid_tensor *results, const braid_site *site);
 
 /** A tensor with a copy of the data, which is dense and in row-major order. */
 braid_status braid_rt_constant(int32_t dtype, int32_t rank, const int64_t *sizes, const void *data,

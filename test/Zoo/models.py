@@ -462,6 +462,35 @@ class RareOps(nn.Module):
         return F.mse_loss(self.down(x), y)
 
 
+class Elementwise(nn.Module):
+    """Every operator that braid compiles into loops of its own: broadcast, transposed, reduced along the last dim."""
+
+    def __init__(self, s):
+        super().__init__()
+        self.up = nn.Linear(s.hidden, s.ffn)
+        self.scale = nn.Parameter(torch.rand(s.ffn) + 0.5)
+        self.rows = nn.Parameter(torch.rand(4, 1))
+        self.down = nn.Linear(s.ffn, s.hidden)
+
+    def forward(self, x, y):
+        h = self.up(x)
+        a = F.gelu(h, approximate="tanh") + F.gelu(h) * F.silu(h)
+        b = torch.tanh(a) - 0.5 * torch.sigmoid(h * self.scale)
+        c = torch.exp(-b.abs()) / (1 + b**2) + torch.log(b * b + 1) + torch.sqrt(b * b + 2) * torch.rsqrt(b**2 + 3)
+        c = c + (b**2 + 1).reciprocal() - (c**3).clamp(-4, 4) * 0.01 + torch.erf(b) + (2 - c) / 3
+        d = torch.where((c > 0) & ~(h <= 0.1), F.relu(c), torch.maximum(a, torch.minimum(b, c)) - c)
+        d = torch.sub(d, b, alpha=0.25) + (h != 0).to(h.dtype) + (d * 0 + 3).long().to(h.dtype)
+        # Rows: a norm, a softmax by hand, a reduction that drops the dim.
+        n = d * torch.rsqrt(d.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale
+        e = torch.exp(n - n.detach().amax(-1, keepdim=True))
+        n = n + e / e.sum(-1, keepdim=True)
+        # Three dims, one operand transposed, one a row of its own.
+        t = n.unflatten(1, (4, -1))
+        u = t + t.transpose(1, 2).reshape(t.shape).tanh() * self.rows + t.mean(-1, keepdim=True).expand_as(t)
+        v = u.transpose(0, 1).sigmoid() * u.transpose(0, 1) + u.sum(-1).t().unsqueeze(-1) / t.shape[-1]
+        return F.mse_loss(self.down(v.transpose(0, 1).flatten(1)), y)
+
+
 class TwoTower(nn.Module):
     """A convolutional image encoder feeds a causal text transformer; `bridge` is the boundary between them."""
 
@@ -504,6 +533,18 @@ def rare_ops(s):
     case = mlp(s)
     case.module = RareOps(s)
     return case
+
+
+@model
+def elementwise(s):
+    case = mlp(s)
+    case.module = Elementwise(s)
+    return case
+
+
+@model
+def elementwise_f32(s):
+    return elementwise(s)
 
 
 @model

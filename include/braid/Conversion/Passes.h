@@ -8,10 +8,15 @@
 #ifndef BRAID_CONVERSION_PASSES_H
 #define BRAID_CONVERSION_PASSES_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace braid {
+
+/// On the LLVM functions of kernels, which are worth optimizing and vectorizing.
+inline constexpr llvm::StringLiteral kernelFunctionAttr = "braid-kernel";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -15,7 +15,8 @@ def BraidToRt : Pass<"braid-to-rt", "::mlir::ModuleOp"> {
   let description = [{
     Every ATen operator becomes an `rt.call` with the arguments that the op holds; a handle is released right after its
     last use; borrowed handles that are returned are retained first. Ops whose results nobody uses go, equal constants
-    become one constant of the module. Symbols are numbered as `pipe.symbols` lists them.
+    become one constant of the module. With `kernels`, connected elementwise ops and reductions of the last dim become
+    one `rt.launch` of an `rt.kernel`, which reads and writes memory once. Symbols are numbered as `pipe.symbols` lists them.
     ```mlir
     %0 = braid.view(self = %x, size = [%b, 32]) {path = "net.up"} : (tensor<?x4x8xf32>) -> tensor<?x32xf32>
     %1 = braid.neg(self = %0) : (tensor<?x32xf32>) -> tensor<?x32xf32>
@@ -25,8 +26,10 @@ def BraidToRt : Pass<"braid-to-rt", "::mlir::ModuleOp"> {
     rt.release %0
     ```
   }];
-  let dependentDialects = ["::braid::rt::RtDialect"];
+  let options = [Option<"kernels", "kernels", "bool", "true", "Fuse elementwise ops into kernels">];
+  let dependentDialects = ["::braid::rt::RtDialect", "::mlir::math::MathDialect"];
   let statistics = [Statistic<"numCalls", "calls", "Runtime calls">,
+                    Statistic<"numKernels", "kernels", "Distinct kernels">,
                     Statistic<"numConstants", "constants", "Distinct constants">];
 }
 
@@ -37,9 +40,12 @@ def RtToLLVM : Pass<"rt-to-llvm", "::mlir::ModuleOp"> {
     program's function table. Handles live in slots of the stack frame; a failing call branches to one block that
     releases them all. docs/Dialects/Rt.md shows the layout.
   }];
-  let options = [Option<"emitMain", "emit-main", "bool", "true", "Define main, which calls braid_rt_main">];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
-  let statistics = [Statistic<"numOperators", "operators", "Operators that the initializer resolves">,
+  let options = [Option<"emitMain", "emit-main", "bool", "true", "Define main, which calls braid_rt_main">,
+                 Option<"kernelCpu", "kernel-cpu", "std::string", "\"\"",
+                        "A processor that kernels get a second version for, taken where it can run">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Kernels compiled">,
+                    Statistic<"numOperators", "operators", "Operators that the initializer resolves">,
                     Statistic<"numHelpers", "helpers", "Shapes of calls, one internal function each">];
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
+#include "Kernels.h"
 #include "Lifetimes.h"
 
 #include "braid/Conversion/Passes.h"
@@ -37,9 +38,10 @@ class FunctionLowering {
 public:
   FunctionLowering(func::FuncOp function, StringAttr caller, const llvm::StringMap<int64_t> &symbols,
                    llvm::function_ref<StringAttr(ElementsAttr, Location)> constant,
-                   const llvm::DenseMap<StringAttr, StringAttr> &callers, ShapeAnalysis &shapes)
+                   const llvm::DenseMap<StringAttr, StringAttr> &callers, ShapeAnalysis &shapes,
+                   KernelBuilder *kernels)
       : function(function), caller(caller), symbols(symbols), constant(constant), callers(callers), shapes(shapes),
-        builder(function.getContext()), handle(rt::TensorType::get(function.getContext())) {}
+        kernels(kernels), builder(function.getContext()), handle(rt::TensorType::get(function.getContext())) {}
 
   /// Checks the function, drops what is dead, and works out what needs the shapes of untouched functions.
   LogicalResult prepare() {
@@ -56,6 +58,8 @@ public:
     for (Operation &op : block)
       if (auto merge = dyn_cast<MergeRowsOp>(op); merge && failed(checkRows(merge)))
         return failure();
+    if (kernels && hasShapes())
+      kernels->formKernels(block, [&](Operation *op) { return makeSite(op); });
     return success();
   }
 
@@ -78,6 +82,14 @@ public:
   }
 
 private:
+  /// Kernels need the sizes of everything; a function that a person wrote may leave them out.
+  bool hasShapes() {
+    return llvm::all_of(function.getArguments(), [&](BlockArgument argument) {
+      return cast<RankedTensorType>(argument.getType()).hasStaticShape() ||
+             function.getArgAttr(argument.getArgNumber(), dimsAttrName);
+    });
+  }
+
   /// Puts the check of a merge before it. Its mask must have as many true entries as the source has elements, over the
   /// elements of self that share a mask entry.
   LogicalResult checkRows(MergeRowsOp op) {
@@ -144,6 +156,11 @@ private:
       replace(op, rt::InvokeOp::create(builder, loc, handles(op), call.getCalleeAttr(), op->getOperands(), path));
       return success();
     }
+    if (auto launch = dyn_cast<rt::LaunchOp>(op)) { // made by prepare()
+      for (Value result : launch.getResults())
+        result.setType(handle);
+      return success();
+    }
     if (isa<MergeRowsOp>(op)) { // the check is there already
       AtenCall call = *getAtenCall(op);
       call.name = "aten::masked_scatter";
@@ -194,11 +211,14 @@ private:
   llvm::function_ref<StringAttr(ElementsAttr, Location)> constant;
   const llvm::DenseMap<StringAttr, StringAttr> &callers;
   ShapeAnalysis &shapes;
+  KernelBuilder *kernels; // null: none are wanted
   OpBuilder builder;
   rt::TensorType handle;
 };
 
 struct BraidToRt : impl::BraidToRtBase<BraidToRt> {
+  using BraidToRtBase::BraidToRtBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::StringMap<int64_t> symbols;
@@ -223,9 +243,11 @@ struct BraidToRt : impl::BraidToRtBase<BraidToRt> {
 
     llvm::DenseMap<StringAttr, StringAttr> callers = findCallers(module);
     ShapeAnalysis shapes(module);
+    KernelBuilder kernelBuilder(module, shapes);
     std::vector<FunctionLowering> lowerings;
     for (auto function : module.getOps<func::FuncOp>())
-      lowerings.emplace_back(function, callers.lookup(function.getSymNameAttr()), symbols, constant, callers, shapes);
+      lowerings.emplace_back(function, callers.lookup(function.getSymNameAttr()), symbols, constant, callers, shapes,
+                             kernels ? &kernelBuilder : nullptr);
     // Every function's errors are told, not only the first one's.
     bool valid = true;
     for (FunctionLowering &lowering : lowerings)
@@ -234,6 +256,7 @@ struct BraidToRt : impl::BraidToRtBase<BraidToRt> {
       valid = valid && succeeded(lowering.run());
     if (!valid)
       return signalPassFailure();
+    numKernels += kernelBuilder.getNumKernels();
     // What is left in the module describes the model; the plan has it all.
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (isa<WeightsOp, ParamOp, DerivativeOp>(op))

@@ -94,6 +94,7 @@ LogicalResult FunctionEmitter::emit(Operation *op) {
       .Case([&](rt::CallOp call) { return emitCall(call), success(); })
       .Case([&](rt::CallGradientOp call) { return emitGradient(call), success(); })
       .Case([&](rt::InvokeOp invoke) { return emitInvoke(invoke), success(); })
+      .Case([&](rt::LaunchOp launch) { return emitLaunch(launch), success(); })
       .Case([&](rt::ReleaseOp release) { return emitRelease(release), success(); })
       .Case([&](func::ReturnOp end) { return emitReturn(end), success(); })
       .Case([&](rt::SymbolOp symbol) {
@@ -192,6 +193,21 @@ void FunctionEmitter::emitInvoke(rt::InvokeOp op) {
   check(status, op.getPathAttr());
 }
 
+void FunctionEmitter::emitLaunch(rt::LaunchOp op) {
+  int32_t used = 0;
+  auto next = op.getInputs().begin();
+  SmallVector<Attribute> entries(op.getInputs().size(), rt::OperandAttr::get(op.getContext()));
+  Value passed = storeHandles(builder.getArrayAttr(entries), next, used);
+  auto size = op.getSizes().begin();
+  Value lengths = storeSizes(op.getStaticSizes(), size, 0);
+  Value to = makeResults(op);
+  auto callee = program.runtime(
+      "braid_rt_launch", {program.pointer, program.pointer, program.pointer, program.pointer, program.pointer},
+      program.i32);
+  check(call(callee, {address(program.kernels.lookup(op.getKernel())), lengths, passed, to,
+                      address(program.site(op.getSiteAttr()))}));
+}
+
 void FunctionEmitter::emitRelease(rt::ReleaseOp op) {
   SmallVector<int32_t> numbers;
   for (Value handle : op.getTensors())
@@ -244,13 +260,8 @@ SmallVector<ArgumentWords> FunctionEmitter::readArguments(ArrayAttr values, Oper
         constant(BRAID_INT_LIST, program.list(list), list.size());
         continue;
       }
-      Value base = at(sizes, 8 * usedSizes);
-      for (int64_t entry : list.asArrayRef())
-        LLVM::StoreOp::create(builder, loc,
-                              ShapedType::isDynamic(entry) ? indices.lookup(*size++) : number(program.i64, entry),
-                              at(sizes, 8 * usedSizes++));
-      numSizes = std::max(numSizes, usedSizes);
-      patched(BRAID_INT_LIST, ArgumentWords::Pointer, base, list.size());
+      patched(BRAID_INT_LIST, ArgumentWords::Pointer, storeSizes(list.asArrayRef(), size, usedSizes), list.size());
+      usedSizes += static_cast<int32_t>(list.size());
     } else if (auto flags = dyn_cast<DenseBoolArrayAttr>(value)) {
       std::string text(flags.asArrayRef().begin(), flags.asArrayRef().end());
       constant(BRAID_BOOL_LIST, flags.empty() ? StringAttr() : program.bytes(text), flags.size());
@@ -269,6 +280,16 @@ SmallVector<ArgumentWords> FunctionEmitter::readArguments(ArrayAttr values, Oper
     }
   }
   return words;
+}
+
+Value FunctionEmitter::storeSizes(ArrayRef<int64_t> entries, OperandRange::iterator &next, int32_t used) {
+  Value base = at(sizes, 8 * used);
+  for (int64_t entry : entries)
+    LLVM::StoreOp::create(builder, loc,
+                          ShapedType::isDynamic(entry) ? indices.lookup(*next++) : number(program.i64, entry),
+                          at(sizes, 8 * used++));
+  numSizes = std::max(numSizes, used);
+  return base;
 }
 
 Value FunctionEmitter::storeHandles(ArrayAttr entries, OperandRange::iterator &next, int32_t &used) {

@@ -39,12 +39,15 @@ private:
   void emitCall(rt::CallOp op);
   void emitGradient(rt::CallGradientOp op);
   void emitInvoke(rt::InvokeOp op);
+  void emitLaunch(rt::LaunchOp op);
   void emitRelease(rt::ReleaseOp op);
   void emitReturn(mlir::func::ReturnOp op);
 
   /// The words of a call's arguments, and the values that the caller passes for some of them.
   llvm::SmallVector<ArgumentWords> readArguments(mlir::ArrayAttr values, mlir::OperandRange tensors,
                                                  mlir::OperandRange sizes, llvm::SmallVectorImpl<mlir::Value> &passed);
+  /// Stores sizes into their buffer, from `used` on; the dynamic ones from `next`. Returns their address.
+  mlir::Value storeSizes(llvm::ArrayRef<int64_t> entries, mlir::OperandRange::iterator &next, int32_t used);
   /// Stores handles into the pointer buffer, from `used` on; null for absent ones. Returns their address.
   mlir::Value storeHandles(mlir::ArrayAttr entries, mlir::OperandRange::iterator &next, int32_t &used);
 

@@ -67,6 +67,9 @@ public:
   /// Floor division, 0 by 0.
   mlir::LLVM::LLVMFuncOp floorDivide();
 
+  /// The braid_kernel of an rt.kernel.
+  llvm::StringMap<mlir::StringAttr> kernels;
+
   /// A function of the C ABI.
   mlir::LLVM::LLVMFuncOp runtime(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments, mlir::Type result = {});
   mlir::LLVM::LLVMFuncOp function(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionEmitter.h"
+#include "KernelEmitter.h"
 
 #include "braid/Conversion/Passes.h"
 
@@ -30,6 +31,14 @@ struct RtToLLVM : impl::RtToLLVMBase<RtToLLVM> {
     program.takeConstants();
     SmallVector<StringAttr> entries;
     bool valid = true;
+    for (auto kernel : llvm::make_early_inc_range(module.getOps<rt::KernelOp>())) {
+      std::string name = kernel.getSymName().str();
+      FailureOr<StringAttr> descriptor = KernelEmitter(kernel, program).run(kernelCpu);
+      if (failed(descriptor))
+        return signalPassFailure();
+      program.kernels[name] = *descriptor;
+      ++numKernels;
+    }
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (!llvm::hasSingleElement(function.getBody())) {
         function.emitOpError() << "has control flow or no body; functions of the rt phase are one block";

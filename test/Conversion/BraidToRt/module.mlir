@@ -1,4 +1,4 @@
-// RUN: braid-opt %s --braid-to-rt --rt-verify-lifetimes | FileCheck %s
+// RUN: braid-opt %s --braid-to-rt=kernels=false --rt-verify-lifetimes | FileCheck %s
 
 // Equal constants are one, of the module; what describes the model is left to the plan.
 

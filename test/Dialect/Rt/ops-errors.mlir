@@ -68,3 +68,42 @@ func.func private @f(%x: !rt.tensor) {
   rt.invoke @g(%x) : (!rt.tensor) -> ()
   return
 }
+
+// -----
+
+// expected-error @+1 {{has kinds for 2 inputs and 1 outputs, and code for 1 and 1}}
+rt.kernel @k rank 1 inputs [0, 0] outputs [0] {
+^bb0(%x: f32):
+  rt.yield %x : f32
+}
+
+// -----
+
+// expected-error @+1 {{has elements of type 'f80', which the runtime lacks}}
+rt.kernel @k rank 1 inputs [0] outputs [0] {
+^bb0(%x: f80):
+  rt.yield %x : f80
+}
+
+// -----
+
+// expected-note @+1 {{declared here}}
+rt.kernel @k rank 1 inputs [0] outputs [0] {
+^bb0(%x: f32):
+  rt.yield %x : f32
+}
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{has 1 inputs, 1 results and 2 sizes, which does not fit 'k'}}
+  %0 = rt.launch @k(%x) over [2, 3] : (!rt.tensor) -> !rt.tensor
+  rt.release %0
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{launches 'k', which is no rt.kernel}}
+  %0 = rt.launch @k(%x) over [2] : (!rt.tensor) -> !rt.tensor
+  rt.release %0
+  return
+}

@@ -26,6 +26,33 @@ func.func private @operators(%x: !rt.tensor, %y: !rt.tensor) -> !rt.tensor {
   return %4 : !rt.tensor
 }
 
+// CHECK: rt.kernel @softmax rank 2 inputs [0] outputs [0] {
+// CHECK-NEXT: ^bb0(%[[V:.*]]: f32):
+rt.kernel @softmax rank 2 inputs [0] outputs [0] {
+^bb0(%v: f32):
+  // CHECK-NEXT: rt.row_max %[[V]] : f32
+  %0 = rt.row_max %v : f32
+  %1 = arith.subf %v, %0 : f32
+  %2 = math.exp %1 : f32
+  // CHECK: rt.row_sum
+  %3 = rt.row_sum %2 : f32
+  %4 = arith.divf %2, %3 : f32
+  // CHECK: rt.row_size
+  // CHECK: rt.column
+  %5 = rt.row_size
+  %6 = rt.column
+  // CHECK: rt.yield %{{.*}} : f32
+  rt.yield %4 : f32
+}
+
+// CHECK-LABEL: func.func private @launches
+func.func private @launches(%x: !rt.tensor) -> !rt.tensor {
+  %n = rt.symbol 0
+  // CHECK: rt.launch @softmax(%{{.*}}) over [%{{.*}}, 8] at <"net", "", 3> : (!rt.tensor) -> !rt.tensor
+  %0 = rt.launch @softmax(%x) over [%n, 8] at <"net", "", 3> : (!rt.tensor) -> !rt.tensor
+  return %0 : !rt.tensor
+}
+
 // CHECK-LABEL: func.func private @values
 func.func private @values(%x: !rt.tensor) -> (!rt.tensor, !rt.tensor) {
   %n = rt.symbol 0

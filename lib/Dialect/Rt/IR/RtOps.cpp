@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 
@@ -232,6 +233,36 @@ LogicalResult ConstantOp::verify() {
 LogicalResult GetConstantOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom<ConstantOp>(*this, getConstantAttr()))
     return emitOpError() << "reads '" << getConstant() << "', which is no rt.constant";
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  Block &block = getBody().front();
+  auto end = dyn_cast<YieldOp>(block.getTerminator());
+  if (!end)
+    return emitOpError() << "does not end in rt.yield";
+  if (block.getNumArguments() != getInputs().size() || end.getNumOperands() != getOutputs().size())
+    return emitOpError() << "has kinds for " << getInputs().size() << " inputs and " << getOutputs().size()
+                         << " outputs, and code for " << block.getNumArguments() << " and " << end.getNumOperands();
+  for (Type type : llvm::concat<const Type>(block.getArgumentTypes(), end.getOperandTypes()))
+    if (!getDtype(type))
+      return emitOpError() << "has elements of type " << type << ", which the runtime lacks";
+  for (Operation &op : block.without_terminator())
+    if (op.getNumResults() != 1 || op.getNumRegions())
+      return op.emitOpError() << "is no scalar op with one result, which is all that a kernel can hold";
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "launches '" << getKernel() << "', which is no rt.kernel";
+  if (kernel.getInputs().size() != getInputs().size() || kernel.getOutputs().size() != getNumResults() ||
+      kernel.getRank() != getStaticSizes().size())
+    return (emitOpError() << "has " << getInputs().size() << " inputs, " << getNumResults() << " results and "
+                          << getStaticSizes().size() << " sizes, which does not fit '" << getKernel() << "'")
+               .attachNote(kernel.getLoc())
+           << "declared here";
   return success();
 }
 

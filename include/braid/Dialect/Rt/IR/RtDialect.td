@@ -20,7 +20,7 @@ def Rt_Dialect : Dialect {
   let cppNamespace = "::braid::rt";
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect"];
 }
 
 #endif // BRAID_DIALECT_RT_IR_RTDIALECT_TD

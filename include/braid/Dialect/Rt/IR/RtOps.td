@@ -10,6 +10,7 @@
 
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "braid/Dialect/Rt/IR/RtTypes.td"
 
@@ -62,6 +63,76 @@ def Rt_CheckRowsOp : Rt_Op<"check_rows"> {
   let summary = "Fails unless a mask has as many true entries as there are rows";
   let arguments = (ins Rt_Tensor:$mask, Index:$rows, StrAttr:$what, OptionalAttr<Rt_SiteAttr>:$site);
   let assemblyFormat = "$mask `,` $rows $what (`at` $site^)? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+def Rt_KernelOp : Rt_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
+  let summary = "A loop over elements, compiled to machine code";
+  let description = [{
+    The body says what is computed for one element of a space of `rank` dims, in scalars: its arguments are the inputs'
+    elements, what it yields are the outputs'. An input of kind 0 has the last dim of the space; one of kind 1 is the
+    same along it (a *row* value), as are outputs of kind 1, which keep that dim with size 1, and of kind 2, which drop
+    it. Other dims of inputs broadcast. `rt.row_sum` and `rt.row_max` combine a value over the row.
+    ```mlir
+    rt.kernel @rms rank 3 inputs [0, 0] outputs [0] {
+    ^bb0(%x: f32, %w: f32):
+      %0 = arith.mulf %x, %x : f32
+      %1 = rt.row_sum %0 : f32
+      ...
+      rt.yield %5 : f32
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$rank, DenseI32ArrayAttr:$inputs, DenseI32ArrayAttr:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `rank` $rank `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Rt_YieldOp : Rt_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
+  let summary = "The elements of a kernel's outputs";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+class Rt_RowOp<string mnemonic, string text> : Rt_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
+  let summary = text # " of a value over the row, in a kernel";
+  let arguments = (ins AnyFloat:$value);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+def Rt_RowSumOp : Rt_RowOp<"row_sum", "The sum">;
+def Rt_RowMaxOp : Rt_RowOp<"row_max", "The maximum">;
+
+def Rt_RowSizeOp : Rt_Op<"row_size", [Pure]> {
+  let summary = "The number of elements in a row, in a kernel";
+  let results = (outs I64:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Rt_ColumnOp : Rt_Op<"column", [Pure]> {
+  let summary = "The number of the element in its row, in a kernel";
+  let results = (outs I64:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Rt_LaunchOp : Rt_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel over a space of the given sizes; can fail";
+  let description = [{
+    ```mlir
+    %y = rt.launch @rms(%x, %w) over [%batch, %seq, 64] at <"net.norm", "model.py", 12> : !rt.tensor
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$inputs, Variadic<Index>:$sizes,
+                       DenseI64ArrayAttr:$static_sizes, OptionalAttr<Rt_SiteAttr>:$site);
+  let results = (outs Variadic<AnyType>:$results);
+  let assemblyFormat = [{
+    $kernel `(` $inputs `)` `over` custom<DynamicIndexList>($sizes, $static_sizes) (`at` $site^)? attr-dict `:`
+    functional-type($inputs, $results)
+  }];
 }
 
 //===----------------------------------------------------------------------===//

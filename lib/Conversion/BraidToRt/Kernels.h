@@ -1,0 +1,41 @@
+//===- Kernels.h - Groups of elementwise ops as kernels ------------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_LIB_CONVERSION_BRAIDTORT_KERNELS_H
+#define BRAID_LIB_CONVERSION_BRAIDTORT_KERNELS_H
+
+#include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Rt/IR/RtDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace braid {
+
+/// Makes rt.kernels of a module, one for equal bodies, and the launches of them.
+class KernelBuilder {
+public:
+  KernelBuilder(mlir::ModuleOp module, ShapeAnalysis &shapes) : module(module), shapes(shapes) {}
+
+  /// Replaces groups of elementwise ops and row reductions, over one space of elements and connected, by launches on
+  /// the same tensors. `makeSite` says where an op comes from.
+  void formKernels(mlir::Block &block, llvm::function_ref<rt::SiteAttr(mlir::Operation *)> makeSite);
+
+  size_t getNumKernels() const { return kernels.size(); }
+
+private:
+  struct Group;
+
+  mlir::StringAttr makeKernel(const Group &group, mlir::ValueRange inputs, mlir::ValueRange outputs);
+
+  mlir::ModuleOp module;
+  ShapeAnalysis &shapes;
+  llvm::StringMap<mlir::StringAttr> kernels; // by their text without the name
+};
+
+} // namespace braid
+
+#endif // BRAID_LIB_CONVERSION_BRAIDTORT_KERNELS_H
