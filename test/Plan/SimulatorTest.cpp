@@ -130,7 +130,8 @@ TEST(Simulator, MemoryByCause) {
   EXPECT_DOUBLE_EQ(timeline.peakMemory[0], 120);
   EXPECT_DOUBLE_EQ(timeline.peakActivation[0], 20);
   std::vector<double> held, kept;
-  for (const MemoryPoint &point : memoryOverTime(pipeline, *schedule, costs, timeline, 1)[0]) {
+  std::vector<std::vector<MemoryPoint>> memory = memoryOverTime(pipeline, *schedule, costs, timeline, 1);
+  for (const MemoryPoint &point : memory[0]) {
     held.push_back(point.activations);
     kept.push_back(point.weightInputs);
     EXPECT_DOUBLE_EQ(point.state, 100);
