@@ -221,7 +221,7 @@ PlanSchedule readSchedule(const YAML::Node &node) {
                schedule.kind = choiceOf(value, "schedule kind", kinds);
                kindNode.reset(value);
              } else if (entry == "microbatches") {
-               schedule.microbatches = static_cast<int>(integerOf(value, "microbatches", 1, 1 << 20));
+               schedule.microbatches = static_cast<int>(integerOf(value, "microbatches", 1, maxMicrobatches));
              } else if (entry == "directions") {
                schedule.directions = static_cast<int>(integerOf(value, "directions", 1, 1 << 10));
              } else if (entry == "chunks") {
@@ -255,6 +255,13 @@ PlanLearningRate readLearningRate(const YAML::Node &node) {
   return schedule;
 }
 
+double betaOf(const YAML::Node &node, const std::string &what) {
+  double beta = numberOf(node, what, 0, 1);
+  if (beta == 1)
+    fail(node, what + " is 1 and must be below 1, where the average would never move");
+  return beta;
+}
+
 PlanOptimizer readOptimizer(const YAML::Node &node) {
   PlanOptimizer optimizer;
   readKeys(node, "optimizer", {"kind", "lr", "momentum", "betas", "eps", "weight_decay", "clip", "schedule", "zero"},
@@ -268,8 +275,7 @@ PlanOptimizer readOptimizer(const YAML::Node &node) {
              } else if (entry == "betas") {
                if (!value.IsSequence() || value.size() != 2)
                  fail(value, "betas must be a list of two numbers, as in [0.9, 0.999]");
-               optimizer.betas = {numberOf(value[0], "the first of betas", 0, 1),
-                                  numberOf(value[1], "the second of betas", 0, 1)};
+               optimizer.betas = {betaOf(value[0], "the first of betas"), betaOf(value[1], "the second of betas")};
              } else if (entry == "eps") {
                optimizer.eps = numberOf(value, "eps", 0, HUGE_VAL);
              } else if (entry == "weight_decay") {

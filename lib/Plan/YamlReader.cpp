@@ -132,6 +132,32 @@ void readKeys(const YAML::Node &node, const std::string &what, const std::vector
   });
 }
 
+/// The first byte that no UTF-8 text has: yaml-cpp takes other encodings for granted, or mends them.
+static std::optional<PlanLocation> findNoText(std::string_view text) {
+  PlanLocation location{1, 1};
+  for (size_t at = 0; at < text.size();) {
+    auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+    unsigned first = byte(at);
+    size_t more = first < 0x80 ? 0 : first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+    bool sound = first >= 0x80   ? first >= 0xC2 && first <= 0xF4
+                 : first >= 0x20 ? first != 0x7F
+                                 : first == '\t' || first == '\n' || first == '\r';
+    unsigned code = more ? first & (0x3F >> more) : first;
+    for (size_t i = 1; i <= more; ++i) {
+      sound = sound && (byte(at + i) & 0xC0) == 0x80;
+      code = code << 6 | (byte(at + i) & 0x3F);
+    }
+    static constexpr unsigned least[] = {0, 0x80, 0x800, 0x10000};
+    if (!sound || code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+      return location;
+    ++location.column;
+    if (first == '\n')
+      location = {location.line + 1, 1};
+    at += more + 1;
+  }
+  return std::nullopt;
+}
+
 namespace {
 /// Notes where a document starts.
 class DocumentStart : public YAML::EventHandler {
@@ -160,6 +186,8 @@ Status read(const std::string &text, const std::string &fileName, const std::str
   };
   if (text.size() > maxFileSize)
     return error({}, "the " + what + " is larger than 1 MiB");
+  if (std::optional<PlanLocation> odd = findNoText(text))
+    return error(*odd, "this is no text in UTF-8; save the " + what + " as such");
   // yaml-cpp throws; nothing of it leaves this function.
   try {
     // Not LoadAll(): on text such as ",: {" yaml-cpp 0.7 goes on finding empty documents for ever.

@@ -69,7 +69,8 @@ TEST(PlanFile, EveryKeyIsOptional) {
 
 TEST(PlanFile, ErrorsSayWhereAndWhat) {
   struct Case {
-    const char *text, *where;
+    std::string text;
+    const char *where;
     std::vector<const char *> words;
   };
   const std::vector<Case> cases = {
@@ -115,6 +116,20 @@ TEST(PlanFile, ErrorsSayWhereAndWhat) {
       {"optimizer: {lr: -1}", "plan.yaml:1:17: ", {"at least 0"}},
       {"optimizer: {betas: [0.9]}", "plan.yaml:1:20: ", {"two numbers"}},
       {"optimizer: {betas: [0.9, 1.5]}", "plan.yaml:1:26: ", {"between 0 and 1"}},
+      {"optimizer: {betas: [1, 0.9]}", "plan.yaml:1:21: ", {"must be below 1"}},
+      {"optimizer: {betas: [0.9, -0.1]}", "plan.yaml:1:26: ", {"between 0 and 1"}},
+      {"optimizer: {lr: inf}", "plan.yaml:1:17: ", {"must be a number, and is 'inf'"}},
+      {"optimizer: {lr: .inf}", "plan.yaml:1:17: ", {"must be a number, and is '.inf'"}},
+      {"optimizer: {lr: 1e400}", "plan.yaml:1:17: ", {"must be a number, and is '1e400'"}},
+      {"optimizer: {clip: nan}", "plan.yaml:1:19: ", {"must be a number, and is 'nan'"}},
+      {"schedule: {microbatches: 65537}", "plan.yaml:1:26: ", {"between 1 and 65536"}},
+      {"schedule: {microbatches: 99999999999999999999}", "plan.yaml:1:26: ", {"must be a whole number"}},
+      {std::string("\xFF\xFE\0", 3), "plan.yaml:1:1: ", {"no text in UTF-8"}},
+      {std::string("\xFE\xFF\0a", 4), "plan.yaml:1:1: ", {"no text in UTF-8"}},
+      {std::string("a: b\nc: \0", 9), "plan.yaml:2:4: ", {"no text in UTF-8"}},
+      {"\xC3\xA9: \xC3", "plan.yaml:1:4: ", {"no text in UTF-8"}},
+      {"\xC0\x80: 1", "plan.yaml:1:1: ", {"no text in UTF-8"}},
+      {"\xED\xA0\x80: 1", "plan.yaml:1:1: ", {"no text in UTF-8"}},
       {"optimizer: {zero: 4}", "plan.yaml:1:19: ", {"between 0 and 3"}},
       {"optimizer: {wieght_decay: 0.1}", "plan.yaml:1:13: ", {"did you mean 'weight_decay'?"}},
       {"a: {", "plan.yaml:", {"no YAML"}},

@@ -37,6 +37,9 @@
 
 namespace braid::plan {
 
+/// A table of a step lists every action of every micro-batch.
+inline constexpr int maxMicrobatches = 1 << 16;
+
 /// Where something is written, for diagnostics that come later. Lines and columns count from 1; 0 is unknown.
 struct PlanLocation {
   int line = 0, column = 0;
