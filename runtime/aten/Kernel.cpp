@@ -133,6 +133,8 @@ static at::Tensor addInput(Space &space, at::Tensor tensor, const braid_kernel_o
     tensor = tensor.contiguous();
   int64_t bytes = static_cast<int64_t>(tensor.itemsize());
   auto &strides = space.strides[space.operands];
+  if (operand.kind == 2)
+    tensor = tensor.unsqueeze(-1);
   int64_t missing = space.rank - tensor.dim();
   for (int dim = 0; dim < space.rank; ++dim) {
     int64_t size = dim < missing ? 1 : tensor.size(dim - missing);

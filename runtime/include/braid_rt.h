@@ -84,7 +84,7 @@ typedef struct {
 /** An input or output of a kernel. */
 typedef struct {
   int32_t dtype;
-  int32_t kind; /* 0: has the space's last dim; 1: has size 1 there; 2: lacks it (outputs) */
+  int32_t kind; /* 0: has the space's last dim; 1: has size 1 there; 2: lacks it */
 } braid_kernel_operand;
 
 /**

@@ -46,6 +46,16 @@ bool isRowReduction(Operation *op, int64_t operandRank) {
       .Default(false);
 }
 
+bool needsRows(Operation *op) {
+  return isa<SumDimOp, MeanDimOp, AmaxOp, SoftmaxOp, NativeSoftmaxOp, LogSoftmaxOp, NativeLogSoftmaxOp,
+             SoftmaxBackwardDataOp, LogSoftmaxBackwardDataOp>(op);
+}
+
+bool isPerRow(OpOperand &operand) {
+  auto loss = dyn_cast<NllLossBackwardOp>(operand.getOwner());
+  return loss && operand.get() == loss.getTarget();
+}
+
 namespace {
 /// Formulas over scalars of one type, as ATen's CPU kernels compute them.
 class ScalarBuilder {
@@ -190,7 +200,8 @@ Value emitScalar(OpBuilder &builder, Operation *op, ValueRange raw) {
   if (isa<AddOp, AddScalarOp, SubOp, SubScalarOp, RsubScalarOp, MulOp, MulScalarOp, DivOp, DivScalarOp, NegOp, AbsOp,
           ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SiluOp, GeluOp, PowScalarOp,
           MaximumOp, MinimumOp, ToOp, ExpandOp, ExpandAsOp, GeluBackwardOp, SiluBackwardOp, SigmoidBackwardOp,
-          TanhBackwardOp, ThresholdBackwardOp, SumDimOp, MeanDimOp, AmaxOp>(op))
+          TanhBackwardOp, ThresholdBackwardOp, SumDimOp, MeanDimOp, AmaxOp, SoftmaxOp, NativeSoftmaxOp, LogSoftmaxOp,
+          NativeLogSoftmaxOp, SoftmaxBackwardDataOp, LogSoftmaxBackwardDataOp>(op))
     for (Value value : raw)
       x.push_back(s.cast_(value));
   using Real = arith::CmpFPredicate;
@@ -211,6 +222,10 @@ Value emitScalar(OpBuilder &builder, Operation *op, ValueRange raw) {
   auto withScalar = [&](TypedAttr scalar, llvm::function_ref<Value(Value)> body) -> Value {
     Value value = s.constant(scalar, 0);
     return value ? body(value) : Value();
+  };
+  auto alongRow = [&](int64_t dim) {
+    return s.isFloat() && raw[0].getType() == result.getElementType() && result.getRank() > 0 &&
+           (dim == -1 || dim == result.getRank() - 1);
   };
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](AddOp add) { return scaledSum(x[0], x[1], add.getAlphaAttr()); })
@@ -322,6 +337,47 @@ Value emitScalar(OpBuilder &builder, Operation *op, ValueRange raw) {
         return s.div(rt::RowSumOp::create(s.b, x[0]), size);
       })
       .Case([&](AmaxOp) -> Value { return rt::RowMaxOp::create(s.b, x[0]).getResult(); })
+      .Case<SoftmaxOp, NativeSoftmaxOp>([&](auto softmax) -> Value {
+        if (!alongRow(softmax.getDim()))
+          return nullptr;
+        Value e = s.exp(s.sub(x[0], rt::RowMaxOp::create(s.b, x[0])));
+        return s.div(e, rt::RowSumOp::create(s.b, e));
+      })
+      .Case<LogSoftmaxOp, NativeLogSoftmaxOp>([&](auto softmax) -> Value {
+        if (!alongRow(softmax.getDim()))
+          return nullptr;
+        Value shifted = s.sub(x[0], rt::RowMaxOp::create(s.b, x[0]));
+        return s.sub(shifted, s.function<math::LogOp>(rt::RowSumOp::create(s.b, s.exp(shifted))));
+      })
+      .Case([&](SoftmaxBackwardDataOp backward) -> Value {
+        if (!alongRow(backward.getDim()))
+          return nullptr;
+        return s.mul(x[1], s.sub(x[0], rt::RowSumOp::create(s.b, s.mul(x[0], x[1]))));
+      })
+      .Case([&](LogSoftmaxBackwardDataOp backward) -> Value {
+        if (!alongRow(backward.getDim()))
+          return nullptr;
+        return s.sub(x[0], s.mul(s.exp(x[1]), rt::RowSumOp::create(s.b, x[0])));
+      })
+      .Case([&](NllLossBackwardOp loss) -> Value {
+        // Operands: the cotangent, log-probabilities that are not read, targets, no weight, the total weight.
+        constexpr int64_t mean = 1, sum = 2;
+        bool known = loss.getReduction() == mean || loss.getReduction() == sum;
+        if (!s.isFloat() || result.getRank() != 2 || raw.size() != 4 || !raw[2].getType().isInteger(64) || !known ||
+            !loss.getStaticIgnoreIndex() || raw[0].getType() != result.getElementType())
+          return nullptr;
+        Value target = raw[2];
+        Value ignored = arith::ConstantOp::create(s.b, s.b.getI64IntegerAttr(*loss.getStaticIgnoreIndex()));
+        Value counts = arith::CmpIOp::create(s.b, arith::CmpIPredicate::ne, target, ignored);
+        Value slope = loss.getReduction() == mean ? s.div(raw[0], raw[3]) : raw[0];
+        Value ofRow = s.select(counts, s.neg(slope), s.constant(0));
+        // Classes fit 32 bits, and so compare in as many lanes as float32 computes in.
+        Type narrow = s.b.getI32Type();
+        Value column = arith::TruncIOp::create(s.b, narrow, rt::ColumnOp::create(s.b, s.b.getI64Type()));
+        Value hit = arith::CmpIOp::create(s.b, arith::CmpIPredicate::eq, column,
+                                          arith::TruncIOp::create(s.b, narrow, target));
+        return s.select(hit, ofRow, s.constant(0));
+      })
       .Default([](Operation *) { return Value(); });
 }
 

@@ -21,6 +21,12 @@ mlir::TypedAttr getSplatScalar(mlir::Value tensor);
 /// Whether the op reduces the last dim of its operand, and nothing else.
 bool isRowReduction(mlir::Operation *op, int64_t operandRank);
 
+/// Whether an element of the result depends on the whole row, as in softmax.
+bool needsRows(mlir::Operation *op);
+
+/// Whether an operand has an element for each row, and lacks the last dim: the targets of a cross entropy.
+bool isPerRow(mlir::OpOperand &operand);
+
 /// Emits the value of one element of the op's result, from those of its tensor operands, with ATen's promotions. Returns
 /// null, and may leave dead code behind, where there is no scalar form: then the op stays a call.
 mlir::Value emitScalar(mlir::OpBuilder &builder, mlir::Operation *op, mlir::ValueRange operands);

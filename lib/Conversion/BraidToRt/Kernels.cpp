@@ -110,8 +110,8 @@ private:
       if (failed(operand) || !isRowReduction(op, operand->rank()))
         return false;
       node.space = operand->dims;
-      node.reduces = true;
     }
+    node.reduces = needsRows(op);
     bool emitted = static_cast<bool>(emitScalar(builder, op, elements));
     trial.clear();
     trial.eraseArguments([](BlockArgument) { return true; });
@@ -217,7 +217,7 @@ void KernelBuilder::formKernels(Block &block, llvm::function_ref<rt::SiteAttr(Op
     }
     Operation *last = group.ops.back();
     builder.setInsertionPoint(last);
-    StringAttr kernel = makeKernel(group, inputs.getArrayRef(), outputs.getArrayRef());
+    StringAttr kernel = makeKernel(group, inputs, outputs.getArrayRef());
     SmallVector<int64_t> staticSizes;
     SmallVector<Value> sizes;
     dispatchIndexOpFoldResults(shapes.materialize(builder, last->getLoc(), group.space), sizes, staticSizes);
@@ -237,23 +237,26 @@ void KernelBuilder::formKernels(Block &block, llvm::function_ref<rt::SiteAttr(Op
   sortTopologically(&block);
 }
 
-StringAttr KernelBuilder::makeKernel(const Group &group, ValueRange inputs, ValueRange outputs) {
+StringAttr KernelBuilder::makeKernel(const Group &group, llvm::SetVector<Value> &inputs, ValueRange outputs) {
   Location loc = group.ops.back()->getLoc();
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto kind = [&](Value value, bool output) -> int32_t {
+  llvm::SmallDenseSet<Value> perRow;
+  for (Operation *op : group.ops)
+    for (OpOperand &operand : op->getOpOperands())
+      if (isPerRow(operand))
+        perRow.insert(operand.get());
+  auto kind = [&](Value value, bool drops) -> int32_t {
+    if (drops)
+      return 2;
     TensorShape shape = *shapes.shapeOf(value);
-    if (shape.rank() < static_cast<int64_t>(group.space.size()) && output)
-      return 2; // a row reduction that drops the dim
-    bool last = shape.rank() == 0 || (ShapeAnalysis::isOne(shape.dims.back()) && !ShapeAnalysis::isOne(group.space.back()));
-    return last ? 1 : 0;
+    bool isOne = shape.rank() == 0 || ShapeAnalysis::isOne(shape.dims.back());
+    return shape.rank() == 0 || (isOne && !ShapeAnalysis::isOne(group.space.back())) ? 1 : 0;
   };
+  auto rank = static_cast<int64_t>(group.space.size());
   SmallVector<int32_t> inputKinds, outputKinds;
-  for (Value input : inputs)
-    inputKinds.push_back(kind(input, false));
-  for (Value output : outputs)
-    outputKinds.push_back(kind(output, true));
-  auto kernel = rt::KernelOp::create(builder, loc, "kernel", static_cast<int64_t>(group.space.size()), inputKinds,
-                                     outputKinds);
+  for (Value output : outputs) // of lower rank: a row reduction that drops the dim
+    outputKinds.push_back(kind(output, shapes.shapeOf(output)->rank() < rank));
+  auto kernel = rt::KernelOp::create(builder, loc, "kernel", rank, ArrayRef<int32_t>(), outputKinds);
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping elements;
   for (Value input : inputs)
@@ -275,6 +278,19 @@ StringAttr KernelBuilder::makeKernel(const Group &group, ValueRange inputs, Valu
   for (Value output : outputs)
     results.push_back(elements.lookup(output));
   rt::YieldOp::create(builder, loc, results);
+  llvm::BitVector unused(inputs.size());
+  llvm::SetVector<Value> used;
+  for (auto [input, argument] : llvm::zip(inputs, body.getArguments())) {
+    if (argument.use_empty()) {
+      unused.set(argument.getArgNumber());
+      continue;
+    }
+    used.insert(input);
+    inputKinds.push_back(kind(input, perRow.contains(input)));
+  }
+  body.eraseArguments(unused);
+  inputs = std::move(used);
+  kernel.setInputs(inputKinds);
 
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -11,6 +11,7 @@
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Rt/IR/RtDialect.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace braid {
@@ -29,7 +30,8 @@ public:
 private:
   struct Group;
 
-  mlir::StringAttr makeKernel(const Group &group, mlir::ValueRange inputs, mlir::ValueRange outputs);
+  /// Drops inputs that nothing reads.
+  mlir::StringAttr makeKernel(const Group &group, llvm::SetVector<mlir::Value> &inputs, mlir::ValueRange outputs);
 
   mlir::ModuleOp module;
   ShapeAnalysis &shapes;

@@ -69,3 +69,19 @@ func.func private @left(%x: tensor<4xf32>, %h: tensor<4xf16>) -> (tensor<4xf32>,
   %2 = braid.add(self = %1, other = %h) : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %0, %2 : tensor<4xf32>, tensor<4xf16>
 }
+
+// -----
+
+// The gradient of a cross entropy: no zeros are filled and scattered into; the log-probabilities that the first op takes
+// but does not read are no input of it.
+// CHECK: rt.kernel @[[K:.*]] rank 2 inputs [1, 2, 0] outputs [0] {
+// CHECK: rt.column
+// CHECK: rt.row_sum
+// CHECK-LABEL: func.func private @loss
+// CHECK: rt.launch @[[K]]
+// CHECK-NOT: rt.call
+func.func private @loss(%dy: tensor<f32>, %p: tensor<4x8xf32>, %t: tensor<4xi64>, %n: tensor<f32>) -> tensor<4x8xf32> {
+  %0 = braid.nll_loss_backward(grad_output = %dy, self = %p, target = %t, reduction = 2, ignore_index = -100, total_weight = %n) : (tensor<f32>, tensor<4x8xf32>, tensor<4xi64>, tensor<f32>) -> tensor<4x8xf32>
+  %1 = braid._log_softmax_backward_data(grad_output = %0, output = %p, dim = 1, input_dtype = f32) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}

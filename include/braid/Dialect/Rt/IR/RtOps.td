@@ -74,8 +74,8 @@ def Rt_KernelOp : Rt_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let description = [{
     The body says what is computed for one element of a space of `rank` dims, in scalars: its arguments are the inputs'
     elements, what it yields are the outputs'. An input of kind 0 has the last dim of the space; one of kind 1 is the
-    same along it (a *row* value), as are outputs of kind 1, which keep that dim with size 1, and of kind 2, which drop
-    it. Other dims of inputs broadcast. `rt.row_sum` and `rt.row_max` combine a value over the row.
+    same along it (a *row* value); one of kind 2 lacks that dim, and has all others. Outputs of kind 1 keep the last dim
+    with size 1, those of kind 2 lack it. Other dims of inputs broadcast. `rt.row_sum` and `rt.row_max` combine a value over the row.
     ```mlir
     rt.kernel @rms rank 3 inputs [0, 0] outputs [0] {
     ^bb0(%x: f32, %w: f32):
