@@ -72,9 +72,9 @@ func.func private @left(%x: tensor<4xf32>, %h: tensor<4xf16>) -> (tensor<4xf32>,
 
 // -----
 
-// The gradient of a cross entropy: no zeros are filled and scattered into; the log-probabilities that the first op takes
-// but does not read are no input of it.
-// CHECK: rt.kernel @[[K:.*]] rank 2 inputs [1, 2, 0] outputs [0] {
+// The gradient of a cross entropy: no zeros are filled and scattered into; the log-probabilities
+// are read by the second only, once.
+// CHECK: rt.kernel @[[K:.*]] rank 2 inputs [1, 0, 2] outputs [0] {
 // CHECK: rt.column
 // CHECK: rt.row_sum
 // CHECK-LABEL: func.func private @loss
