@@ -82,22 +82,44 @@ std::optional<PeriodicPattern> placePeriodic(const Pipeline &pipeline, const Cos
     circle.take(start, length);
     return true;
   };
-  for (const std::vector<int> &stages : chains) {
-    double begin = chains.size() > 1 ? std::floor(period * (random() % 1024) / 1024) : 0;
+  // Forwards and input gradients of a chain that starts at `begin`; whether they fit.
+  auto placeChain = [&](const std::vector<int> &stages, double begin) {
     for (int stage : stages) {
       double from = begin;
       for (int producer : graph.producers[stage])
         from = std::max(from, pattern.starts[producer][0] + costs.stage(producer).forward + across(producer, stage));
       if (!place(stage, from, costs.stage(stage).forward, pattern.starts[stage][0]))
-        return std::nullopt;
+        return false;
     }
     for (auto at = stages.rbegin(); at != stages.rend(); ++at) {
       double from = pattern.starts[*at][0] + costs.stage(*at).forward;
       for (int consumer : graph.gradientConsumers[*at])
         from = std::max(from, pattern.starts[consumer][1] + costs.stage(consumer).input + across(consumer, *at));
       if (!place(*at, from, costs.stage(*at).input, pattern.starts[*at][1]))
-        return std::nullopt;
+        return false;
     }
+    return true;
+  };
+  for (const std::vector<int> &stages : chains) {
+    // Of some starts the one with the shortest way through: it waits least, and so holds least.
+    const std::vector<Circle> before = circles;
+    const int offsets = chains.size() == 1 ? 1 : 24;
+    double bestBegin = -1, shortest = 0;
+    for (int offset = 0; offset < offsets; ++offset) {
+      double begin = offsets == 1 ? 0 : period * double(random() % 1024) / 1024;
+      if (grid > 0)
+        begin = std::floor(begin / grid) * grid;
+      bool fits = placeChain(stages, begin);
+      circles = before;
+      double way = fits ? pattern.starts[stages.front()][1] - pattern.starts[stages.front()][0] : 0;
+      if (!fits || (bestBegin >= 0 && way >= shortest))
+        continue;
+      bestBegin = begin;
+      shortest = way;
+    }
+    if (bestBegin < 0)
+      return std::nullopt;
+    placeChain(stages, bestBegin);
   }
   // Weight gradients wait for nobody: they take what is left, the latest input gradients first, so that the last one
   // of a window is soon done.

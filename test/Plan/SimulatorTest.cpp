@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 using namespace braid::plan;
 
@@ -83,6 +84,122 @@ TEST(Simulator, LinksTakeTimeAndMayBeSerial) {
   EXPECT_DOUBLE_EQ(serial.start[1][0], 4);
   EXPECT_DOUBLE_EQ(serial.start[1][1], 6.5); // the link is free at 3.5, again at 6
   EXPECT_DOUBLE_EQ(serial.start[1][2], 9);
+}
+
+// Two senders to one receiver, then one sender to two receivers; F takes 1, a message 2.5 on its link and 0.5 more.
+TEST(Simulator, PortsAreSharedAtBothEnds) {
+  Pipeline in = Pipeline::chain(3, 1), out = Pipeline::chain(3, 1);
+  in.edges = {{0, 0, 2, true}, {1, 1, 2, true}};
+  out.edges = {{0, 0, 1, true}, {1, 0, 2, true}};
+  CostModel costs;
+  costs.stages = {{.forward = 1, .input = 1, .weight = 0}};
+  costs.latency = 0.5;
+  costs.timePerByte = 0.25;
+  costs.forwardBytes = 10;
+  auto forwards = [&](const Pipeline &pipeline, Links links) {
+    costs.links = links;
+    Result<Schedule> schedule = gpipe(pipeline, {.messages = false, .update = false});
+    EXPECT_TRUE(schedule);
+    Timeline timeline = time({pipeline, *schedule}, costs);
+    return std::vector<double>{timeline.start[0][0], timeline.start[1][0], timeline.start[2][0]};
+  };
+  EXPECT_EQ(forwards(in, Links::Free), (std::vector<double>{0, 0, 4}));
+  EXPECT_EQ(forwards(in, Links::Serial), (std::vector<double>{0, 0, 4}));
+  EXPECT_EQ(forwards(in, Links::Ports), (std::vector<double>{0, 0, 6.5}));
+  EXPECT_EQ(forwards(out, Links::Serial), (std::vector<double>{0, 4, 4}));
+  EXPECT_EQ(forwards(out, Links::Ports), (std::vector<double>{0, 4, 6.5}));
+  // Ranks 0 and 1 behind one port: their messages to others wait for each other, between them they do not.
+  costs.portOf = {0, 0, 1};
+  costs.localLatency = 0.25;
+  EXPECT_EQ(forwards(in, Links::Ports), (std::vector<double>{0, 0, 6.5}));
+  EXPECT_EQ(forwards(out, Links::Ports), (std::vector<double>{0, 1.25, 4}));
+}
+
+// Every time of a contended run is what the definition says it is.
+TEST(Simulator, ContentionHoldsByDefinition) {
+  for (const char *kind : {"1f1b", "zb_h1", "zb_v", "chimera", "dualpipe", "interleaved"})
+    for (Links links : {Links::Serial, Links::Ports}) {
+      PlannedSchedule planned = make({.kind = kind, .ranks = 4, .microbatches = 8});
+      CostModel costs;
+      costs.stages = {{}};
+      costs.latency = 0.1;
+      costs.timePerByte = 1;
+      costs.overlap = Overlap::Sequential;
+      costs.bytes = [](const Action &send) { return 0.25 + 0.125 * ((send.stage + send.microbatch) % 4); };
+      costs.links = links;
+      Timeline timeline = time(planned, costs);
+      std::map<std::pair<int, std::string>, double> arrives; // at a rank, by the message's text
+      std::map<std::pair<bool, std::pair<int, int>>, double> busyUntil;
+      double before = 0;
+      for (const Transfer &transfer : timeline.transfers) {
+        EXPECT_GE(transfer.ready, before) << "in the order in which they are ready";
+        before = transfer.ready;
+        double leaves = transfer.ready;
+        for (bool sender : {true, false}) {
+          std::pair<int, int> link = {sender ? transfer.from : transfer.to, -1};
+          if (links == Links::Serial)
+            link = {transfer.from, transfer.to};
+          leaves = std::max(leaves, busyUntil[{sender, link}]);
+        }
+        for (bool sender : {true, false})
+          busyUntil[{sender, links == Links::Serial ? std::pair(transfer.from, transfer.to)
+                                                    : std::pair(sender ? transfer.from : transfer.to, -1)}] =
+              leaves + transfer.bytes;
+        EXPECT_DOUBLE_EQ(transfer.leaves, leaves);
+        EXPECT_NEAR(transfer.arrives, leaves + transfer.bytes + 0.1, 1e-12);
+        arrives[{transfer.to, transfer.send.str()}] = transfer.arrives;
+      }
+      // Each action starts when its rank is free and its last message is there, or a local input is.
+      size_t bound = 0;
+      for (int rank = 0; rank < 4; ++rank)
+        for (size_t index = 0; index < planned.schedule.rows[rank].size(); ++index) {
+          double free = index ? timeline.end[rank][index - 1] : 0, start = timeline.start[rank][index];
+          EXPECT_GE(start, free);
+          const Action &action = planned.schedule.rows[rank][index];
+          Action send = action;
+          send.joinsNext = false;
+          bool forward = action.kind == ActionKind::Forward;
+          send.kind = forward ? ActionKind::SendF : ActionKind::SendB;
+          send.stage = forward ? action.stage - 1 : action.stage + 1;
+          send.peer = action.stage;
+          auto found = arrives.find({rank, send.str()});
+          if (found == arrives.end() || action.kind == ActionKind::BackwardWeight)
+            continue;
+          EXPECT_DOUBLE_EQ(start, std::max(free, found->second)) << kind << " " << action.str();
+          ++bound;
+        }
+      EXPECT_GT(bound, 30u);
+    }
+}
+
+TEST(Simulator, ReleasePoints) {
+  // A full backward whose input gradient leaves after half of it.
+  PlannedSchedule planned = make({.kind = "gpipe", .ranks = 2, .microbatches = 1});
+  CostModel costs;
+  costs.stages = {{}};
+  EXPECT_DOUBLE_EQ(time(planned, costs).makespan, 6);
+  costs.inputRelease = 0.5;
+  EXPECT_DOUBLE_EQ(time(planned, costs).makespan, 5);
+  // A block of 3: its forward is there after a third.
+  Pipeline pipeline = Pipeline::chain(2, 2);
+  Result<Schedule> schedule = Schedule::parseCsv("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n");
+  ASSERT_TRUE(schedule);
+  costs.inputRelease = 1;
+  costs.blockForwardRelease = 1.0 / 3;
+  EXPECT_DOUBLE_EQ(time({pipeline, *schedule}, costs).start[1][2], 5);
+  costs.blockForwardRelease = 2;
+  EXPECT_NE(simulate(pipeline, *schedule, costs).error().find("between 0 and 1"), std::string::npos);
+}
+
+TEST(Simulator, RecomputationKeepsCheckpointsOnly) {
+  Pipeline pipeline = Pipeline::chain(1, 2);
+  Result<Schedule> schedule = Schedule::parseCsv("0F0,0F1,0RECOMPUTE0,0B0,0RECOMPUTE1,0B1\n");
+  ASSERT_TRUE(schedule);
+  CostModel costs;
+  costs.stages = {{.activation = 10, .checkpoint = 2}};
+  Timeline timeline = time({pipeline, *schedule}, costs);
+  EXPECT_DOUBLE_EQ(timeline.makespan, 2 * (1 + 1 + 2));
+  EXPECT_DOUBLE_EQ(timeline.peakMemory[0], 12);
 }
 
 TEST(Simulator, BlockingSendsHoldBothEnds) {

@@ -27,17 +27,26 @@ struct Case {
   int buffers = 0, maxActivations = -1;
   std::vector<TiedGroup> tied = {};
   std::vector<int> placement = {};
+  int deferring = 0; // leading stages that defer, micro-batch 2k to 2k+1
 };
 } // namespace
 
 static std::string refusal(const Case &test) {
   Pipeline pipeline = Pipeline::chain(test.stages, test.microbatches, test.placement);
   pipeline.tied = test.tied;
+  for (int stage = 0; stage < test.deferring; ++stage)
+    pipeline.stages[stage].defers = true;
+  for (int microbatch = 0; test.deferring && microbatch < test.microbatches; ++microbatch)
+    pipeline.partner.push_back(microbatch % 2 == 0 && microbatch + 1 < test.microbatches ? microbatch + 1 : -1);
   Schedule schedule = must(Schedule::parseCsv(test.table));
   Result<ScheduleFacts> facts =
       verify(pipeline, schedule, {.buffers = test.buffers, .maxActivations = test.maxActivations});
   return facts ? std::string("accepted") : facts.error();
 }
+
+static const char *const goodDeferral =
+    "0F0,0SEND_F0,0F0',0SEND_F0',0RECV_B0,0B0,0F1,0SEND_F1,0RECV_B1,0B1,0RECV_B0',0B0',0STEP\n"
+    "1RECV_F0,1F0,1RECV_F0',1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1SEND_B0',1STEP\n";
 
 TEST(Verifier, AcceptsTheTablesThatTheOthersBreak) {
   EXPECT_EQ(refusal({"compute only", 2, 2, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", {}}), "accepted");
@@ -45,6 +54,63 @@ TEST(Verifier, AcceptsTheTablesThatTheOthersBreak) {
   EXPECT_EQ(refusal({"split", 1, 2, "0F0,0I0,0F1,0I1,0W0,0W1,0NORM,0STEP,0LOSS\n", {}}), "accepted");
   EXPECT_EQ(refusal({"three stages, two ranks", 3, 1, "0F0,2F0,2B0,0B0\n1F0,1B0\n", {}, 0, -1, {}, {0, 1, 0}}),
             "accepted");
+  EXPECT_EQ(refusal({"deferral", 2, 2, goodDeferral, {}, 0, -1, {}, {}, 1}), "accepted");
+}
+
+/// The good deferral table with one piece of text changed.
+static std::string changed(const std::string &from, const std::string &to) {
+  std::string table = goodDeferral;
+  table.replace(table.find(from), from.size(), to);
+  return table;
+}
+
+TEST(Verifier, RefusesBrokenDeferrals) {
+  struct Change {
+    const char *name, *from, *to;
+    std::vector<const char *> words;
+  };
+  for (const Change &change : std::vector<Change>{
+           {"the deferred part is not computed", "0F0',0SEND_F0',", "", {"incomplete|out of order", "0F0'|RECV_F0'"}},
+           {"it is not sent", "0SEND_F0',", "", {"unpaired", "0SEND_F0' is missing from rank 0"}},
+           {"its partner runs before it comes",
+            "1RECV_F0',1B0,1SEND_B0,1RECV_F1,1F1",
+            "1B0,1SEND_B0,1RECV_F1,1F1,1RECV_F0'",
+            {"out of order", "1F1", "runs before 1RECV_F0'"}},
+           {"its gradient is sent before the partner's backward",
+            "1RECV_F1,1F1,1B1,1SEND_B1,1SEND_B0'",
+            "1SEND_B0',1RECV_F1,1F1,1B1,1SEND_B1",
+            {"out of order", "1SEND_B0'", "sends before 1B1"}},
+           {"its gradient is used before it comes",
+            "0RECV_B0',0B0'",
+            "0B0',0RECV_B0'",
+            {"out of order", "0B0'", "runs before 0RECV_B0'"}},
+           {"its gradient is lost", ",0B0'", "", {"lost gradient", "uses 2 of 3 gradients of stage 0"}},
+           {"a stage behind the join defers", "1F1,", "1F1,1F1',", {"1F1'", "deferred samples", "stage 1 does not"}},
+           {"a micro-batch without a partner defers", "0F1,", "0F1,0F1',", {"0F1'", "micro-batch 1 has no partner"}},
+           {"a third part", "0F0',", "0F0'2,", {"0F0'2", "part 0, its kept samples, and part 1"}},
+       }) {
+    std::string table = changed(change.from, change.to);
+    std::string error = refusal({change.name, 2, 2, table.c_str(), {}, 0, -1, {}, {}, 1});
+    for (std::string word : change.words) {
+      size_t bar = word.find('|');
+      bool found = error.find(word.substr(0, bar)) != std::string::npos ||
+                   (bar != std::string::npos && error.find(word.substr(bar + 1)) != std::string::npos);
+      EXPECT_TRUE(found) << change.name << ": '" << word << "' is not in:\n" << error;
+    }
+  }
+  // Partners stay in one update, and come later.
+  Pipeline pipeline = Pipeline::chain(2, 2);
+  pipeline.stages[0].defers = true;
+  pipeline.partner = {1, -1};
+  Schedule schedule =
+      must(Schedule::parseCsv("0F0,0F0',0B0,0STEP,0F1v1,0B1v1,0B0'v1,0STEPv1\n1F0,1B0,1STEP,1F1v1,1B1v1,1STEPv1\n"));
+  EXPECT_NE(verify(pipeline, schedule).error().find("samples may not leave their update"), std::string::npos);
+  pipeline.partner = {-1, 0};
+  EXPECT_NE(verify(pipeline, schedule).error().find("name a later one"), std::string::npos);
+  pipeline.partner = {1, -1};
+  pipeline.stages[0].defers = false;
+  pipeline.stages[1].defers = true;
+  EXPECT_NE(verify(pipeline, schedule).error().find("let every stage in front"), std::string::npos);
 }
 
 TEST(Verifier, RefusesBrokenTables) {

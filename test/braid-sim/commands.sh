@@ -15,7 +15,7 @@ refused() { # TEXT COMMAND...
 }
 
 "$sim" list > "$work/list"
-for kind in gpipe 1f1b interleaved looped_bfs zb_h1 zb_h2 zb_v v_half v_min chimera dualpipe dualpipev 2bw amdp; do
+for kind in gpipe 1f1b interleaved looped_bfs zb_h1 zb_h2 zb_v v_half v_min chimera dualpipe dualpipev 2bw amdp three_phase; do
   expect "$kind" "$work/list"
   "$sim" verify --kind $kind -p 4 -m 8 > "$work/verified"
   expect "is right" "$work/verified"
@@ -36,6 +36,23 @@ for format in svg trace html grid; do
   "$sim" draw --kind amdp -p 4 -m 8 --format $format -o "$work/picture.$format"
   test -s "$work/picture.$format"
 done
+
+# Joined components: 1F1B's time of the longest chain, 3 (8 + 5 - 1). Deferral and ports can be verified and drawn.
+"$sim" simulate --component vision:0-1:llm --component audio:2:llm --component llm:3-5 -m 8 > "$work/simulated"
+expect "makespan        36" "$work/simulated"
+"$sim" verify --component vision:0-1:llm:defers --component llm:2-3 -m 8 > "$work/verified"
+expect "is right" "$work/verified"
+"$sim" convert --component vision:0-1:llm:defers --component llm:2-3 -m 8 -o "$work/deferral.csv"
+"$sim" verify --component vision:0-1:llm:defers --component llm:2-3 --table "$work/deferral.csv" > "$work/verified"
+expect "is right" "$work/verified"
+"$sim" simulate --component vision:0:llm --component audio:1:llm --component llm:2-3 -m 8 --links ports --bytes 1 \
+  --time-per-byte 0.8 > "$work/simulated"
+expect "makespan        43.6" "$work/simulated"
+printf '0F0,5\n0B0,1\n' > "$work/durations"
+"$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations" > "$work/simulated"
+expect "makespan        6" "$work/simulated"
+refused "did you mean 'llm'" "$sim" draw --component vision:0:lmm --component llm:1
+refused "is no component" "$sim" draw --component vision
 
 printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' > "$work/bad.csv"
 refused "deadlock" "$sim" verify --table "$work/bad.csv"
