@@ -56,6 +56,11 @@ class Loop(Mlp):
         return nn.functional.mse_loss(self.down(x), y)
 
 
+class Rounded(Mlp):
+    def forward(self, x, y):
+        return nn.functional.mse_loss(self.down(torch.relu(self.up(x))), y).half().float()
+
+
 def rewrite(archive, change):
     """The zip archive with each record as change(name, data) gives it; None leaves it out."""
     out = io.BytesIO()
@@ -82,6 +87,7 @@ def main():
     torch.jit.trace(Integer(), example).save(str(out / "integer.pt"))
     torch.jit.script(Branch()).save(str(out / "branch.pt"))
     torch.jit.script(Loop()).save(str(out / "loop.pt"))
+    torch.jit.trace(Rounded(), example).save(str(out / "rounded.pt"))
     torch.save(Mlp().state_dict(), out / "state_dict.pt")
 
     model = (out / "model.pt").read_bytes()

@@ -154,3 +154,41 @@ module @merged attributes {braid.symbols = {batch = 2 : i64, seq = 5 : i64}} {
     return %4 : tensor<f32>
   }
 }
+
+// -----
+
+// A cast that rounds the sum is another use than for the loss.
+
+// CHECK-LABEL: module @flag
+// CHECK-SAME: braid.whole_loss = "braid.to{{.*}} uses a sum over the samples in another way than for the loss"
+module @flag attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %s = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %b = braid.to(self = %s, dtype = i1) : (tensor<f32>) -> tensor<i1>
+    %f = braid.to(self = %b, dtype = f32) : (tensor<i1>) -> tensor<f32>
+    %0 = braid.mul(self = %x, other = %f) : (tensor<?x7xf32>, tensor<f32>) -> tensor<?x7xf32>
+    %1 = braid.mean(self = %0) : (tensor<?x7xf32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+
+// A table that is repeated for each sample.
+
+// CHECK-LABEL: module @repeated
+// CHECK-NOT: braid.whole_loss
+// CHECK: func.func @main
+module @repeated attributes {braid.symbols = {batch = 2 : i64}} {
+  braid.param @table : tensor<4x7xf32> at 0 {requires_grad}
+  func.func @main(%y: tensor<?x7xf32> {braid.input = "y", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %t = braid.get_param @table : tensor<4x7xf32>
+    %b = braid.symbol "batch"
+    %0 = braid.repeat(self = %t, repeats = [%b, 1]) : (tensor<4x7xf32>) -> tensor<?x7xf32>
+    %1 = braid.view(self = %0, size = [%b, 4, 7]) : (tensor<?x7xf32>) -> tensor<?x4x7xf32>
+    %2 = braid.unsqueeze(self = %y, dim = 1) : (tensor<?x7xf32>) -> tensor<?x1x7xf32>
+    %3 = braid.mul(self = %1, other = %2) : (tensor<?x4x7xf32>, tensor<?x1x7xf32>) -> tensor<?x4x7xf32>
+    %4 = braid.mean(self = %3) : (tensor<?x4x7xf32>) -> tensor<f32>
+    return %4 : tensor<f32>
+  }
+}

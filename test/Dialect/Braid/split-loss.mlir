@@ -38,3 +38,43 @@ module attributes {braid.symbols = {batch = 2 : i64}} {
     return %1 : tensor<f32>
   }
 }
+
+// -----
+
+// A sum may become wider, and no narrower.
+
+// CHECK-LABEL: module @wider
+// CHECK-NOT: braid.whole_loss
+// CHECK: func.func @main
+module @wider attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xbf16> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f64> {
+    %0 = braid.mean(self = %x) : (tensor<?x7xbf16>) -> tensor<bf16>
+    %1 = braid.to(self = %0, dtype = f64) : (tensor<bf16>) -> tensor<f64>
+    return %1 : tensor<f64>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @narrower
+// CHECK-SAME: braid.whole_loss = "braid.to{{.*}} rounds the loss
+module @narrower attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<bf16> {
+    %0 = braid.mean(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %1 = braid.to(self = %0, dtype = bf16) : (tensor<f32>) -> tensor<bf16>
+    return %1 : tensor<bf16>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @integer
+// CHECK-SAME: braid.whole_loss = "braid.to{{.*}} rounds the loss
+module @integer attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %0 = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %1 = braid.to(self = %0, dtype = i64) : (tensor<f32>) -> tensor<i64>
+    %2 = braid.to(self = %1, dtype = f32) : (tensor<i64>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}

@@ -14,6 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LossSums.h"
+
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
@@ -91,8 +93,8 @@ private:
       FailureOr<Expr> value = shapes.valueOf(index);
       return failed(value) || dependsOnBatch(*value);
     };
-    bool sizes = isa<ViewOp, ReshapeOp, ExpandOp, UnflattenOp, ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp,
-                     ArangeOp>(op);
+    bool sizes = isa<ViewOp, ReshapeOp, ExpandOp, RepeatOp, UnflattenOp, ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp,
+                     NewFullOp, ArangeOp>(op);
     bool arithmetic = isa<arith::ArithDialect>(op->getDialect());
     if (sizes || arithmetic)
       return std::nullopt;
@@ -161,7 +163,7 @@ private:
         if (!dependsOnBatch(size))
           continue;
         bool numbers = isa<ArangeOp>(op); // from 0 in steps of 1
-        bool equal = isa<ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp, ExpandOp>(op);
+        bool equal = isa<ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp, ExpandOp, RepeatOp>(op);
         std::optional<Expr> inner = size.exactQuotient(batch);
         if (!inner || !(numbers ? size == batch : equal))
           return describe(op) + " makes a tensor whose dim " + std::to_string(dim) + " is " + size.str();
@@ -181,6 +183,7 @@ private:
                   (isa<AddOp, SubOp>(op) && llvm::all_of(tensors, isSum)) ||
                   (isa<MulOp>(op) && llvm::count_if(tensors, isSum) == 1 && llvm::count_if(tensors, isFree) == 1) ||
                   (isa<DivOp>(op) && isSum(tensors[0]) && isFree(tensors[1]));
+    linear &= llvm::all_of(tensors, [&](Value value) { return !isSum(value) || keepsSum(value, op->getResult(0)); });
     if (!linear)
       return describe(op) + " uses a sum over the samples in another way than for the loss";
     states[op->getResult(0)] = {SampleState::Sum};

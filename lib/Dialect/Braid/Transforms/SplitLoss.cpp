@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LossSums.h"
+
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
@@ -33,45 +35,62 @@ public:
   LossSplitter(func::FuncOp main, ShapeAnalysis &shapes) : main(main), shapes(shapes), builder(main.getContext()) {}
 
   /// Collects the terms of the loss. On failure `reason` says which op is of no known form.
-  bool collect(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op) {
-      reason = "an input is returned as it came";
-      return false;
-    }
-    if (auto to = dyn_cast<ToOp>(op))
-      return collect(to.getSelf());
-    if (auto neg = dyn_cast<NegOp>(op))
-      return collect(neg.getSelf());
-    if (isa<ViewOp, ReshapeOp, ExpandOp>(op))
-      return collect(op->getOperand(0));
-    if (isa<AddOp, SubOp>(op))
-      return collect(op->getOperand(0)) && collect(op->getOperand(1));
-    if (auto mul = dyn_cast<MulOp>(op)) {
-      if (isConstant(mul.getOther()))
-        return collect(mul.getSelf());
-      if (isConstant(mul.getSelf()))
-        return collect(mul.getOther());
-    }
-    if (auto div = dyn_cast<DivOp>(op); div && isConstant(div.getOther()))
-      return collect(div.getSelf());
-    if (op->getName().getStringRef().ends_with("_scalar") && op->getNumOperands() == 1 &&
-        (op->getName().getStringRef() == "braid.mul_scalar" || op->getName().getStringRef() == "braid.div_scalar"))
-      return collect(op->getOperand(0));
-    if (isTerm(op)) {
-      if (!op->hasOneUse()) {
-        reason = describe(op) + " is used more than once";
+  bool collect(Value loss) {
+    SmallVector<Value> work = {loss};
+    llvm::DenseSet<Value> seen;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (!seen.insert(value).second)
+        continue;
+      Operation *op = value.getDefiningOp();
+      if (!op) {
+        reason = "an input is returned as it came";
         return false;
       }
-      terms.insert(op);
-      return true;
+      if (isTerm(op)) {
+        if (!op->hasOneUse()) {
+          reason = describe(op) + " is used more than once";
+          return false;
+        }
+        terms.insert(op);
+        continue;
+      }
+      SmallVector<Value, 2> summands = summandsOf(op);
+      if (summands.empty()) {
+        reason = describe(op) + " is neither a mean loss (cross_entropy, mse_loss, binary_cross_entropy_with_logits, "
+                                "mean), nor a sum of such terms scaled by constants";
+        return false;
+      }
+      for (Value summand : llvm::reverse(summands)) {
+        if (!keepsSum(summand, value)) {
+          reason = describe(op) + " rounds the loss, so what the parts of a batch give does not add up to the loss of "
+                                  "the whole; convert it to a wider floating-point type, or not at all";
+          return false;
+        }
+        work.push_back(summand);
+      }
     }
-    reason = describe(op) + " is neither a mean loss (cross_entropy, mse_loss, binary_cross_entropy_with_logits, mean), "
-                            "nor a sum of such terms scaled by constants";
-    return false;
+    return true;
   }
 
-  /// The argument whose `reduction` is summed, or nothing. Sums need no count.
+  /// The operands that an op adds or scales; none if it does something else.
+  static SmallVector<Value, 2> summandsOf(Operation *op) {
+    if (isa<ToOp, NegOp, ViewOp, ReshapeOp, ExpandOp, MulScalarOp, DivScalarOp>(op))
+      return {op->getOperand(0)};
+    if (isa<AddOp, SubOp>(op))
+      return {op->getOperand(0), op->getOperand(1)};
+    if (auto mul = dyn_cast<MulOp>(op)) {
+      if (isConstant(mul.getOther()))
+        return {mul.getSelf()};
+      if (isConstant(mul.getSelf()))
+        return {mul.getOther()};
+    }
+    if (auto div = dyn_cast<DivOp>(op); div && isConstant(div.getOther()))
+      return {div.getSelf()};
+    return {};
+  }
+
+  /// What becomes a sum divided by a count; sums need no count.
   static bool isTerm(Operation *op) {
     return isa<CrossEntropyLossOp, MseLossOp, BinaryCrossEntropyWithLogitsOp, MeanOp, SumOp>(op);
   }
@@ -100,6 +119,9 @@ public:
       names.push_back(builder.getStringAttr(describe(term)));
       replaceMean(term, count.getType(), results.size() - 1);
     }
+    // Not before all are done: the shape analysis knows values by their address, which a new op may get.
+    for (Operation *term : replaced)
+      term->erase();
     OpBuilder end = OpBuilder::atBlockEnd(&prologue.getBody().front());
     func::ReturnOp::create(end, prologue.getLoc(), results);
     prologue.setFunctionType(FunctionType::get(builder.getContext(), prologue.getArgumentTypes(), types));
@@ -133,18 +155,24 @@ private:
 
   /// Clones what `value` is computed from into the prologue; it may hold inputs and constants only.
   LogicalResult cloneSlice(Value value, Operation *term) {
-    if (slice.contains(value))
-      return success();
-    Operation *op = value.getDefiningOp();
-    if (isa<GetParamOp>(op)) {
-      reason = "the count of " + describe(term) + " depends on parameter " +
-               cast<GetParamOp>(op).getParam().str() + ", so it is not known before compute";
-      return failure();
-    }
-    for (Value operand : op->getOperands())
-      if (failed(cloneSlice(operand, term)))
+    SmallVector<Value> work = {value};
+    while (!work.empty()) {
+      Operation *op = work.back().getDefiningOp();
+      if (slice.contains(work.back())) {
+        work.pop_back();
+        continue;
+      }
+      if (isa<GetParamOp>(op)) {
+        reason = "the count of " + describe(term) + " depends on parameter " + cast<GetParamOp>(op).getParam().str() +
+                 ", so it is not known before compute";
         return failure();
-    inside.clone(*op, slice);
+      }
+      size_t before = work.size();
+      llvm::copy_if(op->getOperands(), std::back_inserter(work),
+                    [&](Value operand) { return !slice.contains(operand); });
+      if (work.size() == before)
+        inside.clone(*op, slice);
+    }
     return success();
   }
 
@@ -228,7 +256,7 @@ private:
       for (Operation *op : {total, *quotient})
         op->setAttr(pathAttrName, path);
     term->getResult(0).replaceAllUsesWith((*quotient)->getResult(0));
-    term->erase();
+    replaced.push_back(term);
   }
 
   func::FuncOp main;
@@ -236,6 +264,7 @@ private:
   OpBuilder builder;
   OpBuilder inside{builder.getContext()};
   IRMapping slice;
+  SmallVector<Operation *> replaced;
 };
 
 struct SplitLoss : impl::SplitLossBase<SplitLoss> {

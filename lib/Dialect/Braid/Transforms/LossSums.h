@@ -1,0 +1,21 @@
+//===- LossSums.h - What keeps a sum a sum -------------------------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_LIB_DIALECT_BRAID_TRANSFORMS_LOSSSUMS_H
+#define BRAID_LIB_DIALECT_BRAID_TRANSFORMS_LOSSSUMS_H
+
+#include "mlir/IR/Value.h"
+
+namespace braid {
+
+/// Whether `result`, linear in `sum`, keeps its values: casts to bool, integers or a narrower floating-point type round
+/// them, and what they give for two parts does not add up to what they give for the whole.
+bool keepsSum(mlir::Value sum, mlir::Value result);
+
+} // namespace braid
+
+#endif // BRAID_LIB_DIALECT_BRAID_TRANSFORMS_LOSSSUMS_H
