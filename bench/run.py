@@ -12,12 +12,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
 
-def step(build, model):
-    """A training step of braid beside PyTorch's, on one core."""
+def step(build, model, size, steps):
+    """A training step of braid beside PyTorch's, eager and compiled, on one core."""
     python = f"{sys.executable} {HERE}"
+    what = f"--model {model} --size {size} --steps {steps}"
     return ["interleave.py", "--rounds", "5",
-            f"eager={python}/single.py --model {model}",
-            f"braid={python}/braid_step.py --build {build} --model {model}"]  # fmt: skip
+            f"eager={python}/single.py {what}",
+            f"compile={python}/single.py {what} --mode compile --cache {build}/inductor/{model}-{size}",
+            f"braid={python}/braid_step.py --build {build} {what}"]  # fmt: skip
 
 
 def main():
@@ -30,8 +32,10 @@ def main():
     benchmarks = {
         "compile-time": ("braidc against torch.compile's cold first call", ["compile_time.py", "--build", build]),
         "depth": ("compile time and binary size for 4, 16, 64 equal layers", ["depth.py", "--build", build]),
-        "step-gpt2": ("a training step beside PyTorch's eager mode", step(build, "gpt2")),
-        "step-llava": ("the same for the multimodal model", step(build, "llava_dyn")),
+        "step-gpt2": ("a training step beside PyTorch's, eager and torch.compile", step(build, "gpt2", "small", 30)),
+        "step-llava": ("the same for the multimodal model", step(build, "llava_dyn", "small", 30)),
+        "step-tiny-llama": ("the same where small operators dominate", step(build, "llama", "tiny", 300)),
+        "step-tiny-llava": ("the same, multimodal", step(build, "llava_dyn", "tiny", 300)),
     }
     if args.list:
         for name, (what, _) in benchmarks.items():

@@ -76,6 +76,47 @@ LLVM::LLVMFuncOp ProgramBuilder::helper(ArrayRef<ArgumentWords> arguments, std::
   return op;
 }
 
+LLVM::LLVMFuncOp ProgramBuilder::gather() {
+  LLVM::LLVMFuncOp &op = helpers[".gather"];
+  if (op)
+    return op;
+  Location loc = module.getLoc();
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                          {pointer, i64, pointer, pointer, pointer});
+  op = LLVM::LLVMFuncOp::create(builder, loc, ".gather", type, LLVM::Linkage::Internal);
+  op.setNoInline(true);
+  Block *entry = op.addEntryBlock(builder), *head = op.addBlock(), *end = op.addBlock();
+  OpBuilder inside = OpBuilder::atBlockEnd(entry);
+  auto constant = [&](Type of, int64_t value) -> Value {
+    return LLVM::ConstantOp::create(inside, loc, of, inside.getIntegerAttr(of, value));
+  };
+  auto entryOf = [&](Value array, Type of, Value number) -> Value {
+    return LLVM::GEPOp::create(inside, loc, pointer, of, array, ValueRange{number});
+  };
+  Value bases = LLVM::AllocaOp::create(inside, loc, pointer, pointer, constant(i32, 3), 8);
+  Value constants = constantNumbers.empty() ? LLVM::ZeroOp::create(inside, loc, pointer).getResult()
+                                            : LLVM::AddressOfOp::create(inside, loc, pointer, constantsName).getResult();
+  Value places[] = {entry->getArgument(2), entry->getArgument(3), constants};
+  for (auto [kind, base] : llvm::enumerate(places))
+    LLVM::StoreOp::create(inside, loc, base, entryOf(bases, pointer, constant(i64, static_cast<int64_t>(kind))));
+  LLVM::BrOp::create(inside, loc, ValueRange{constant(i64, 0)}, head);
+
+  Value number = head->addArgument(i64, loc);
+  inside.setInsertionPointToStart(head);
+  Value word = LLVM::LoadOp::create(inside, loc, i32, entryOf(entry->getArgument(0), i32, number));
+  Value kind = LLVM::AndOp::create(inside, loc, word, constant(i32, 3));
+  Value place = LLVM::LShrOp::create(inside, loc, word, constant(i32, 2));
+  Value base = LLVM::LoadOp::create(inside, loc, pointer, entryOf(bases, pointer, kind));
+  Value handle = LLVM::LoadOp::create(inside, loc, pointer, entryOf(base, pointer, place));
+  LLVM::StoreOp::create(inside, loc, handle, entryOf(entry->getArgument(4), pointer, number));
+  Value next = LLVM::AddOp::create(inside, loc, number, constant(i64, 1));
+  Value more = LLVM::ICmpOp::create(inside, loc, LLVM::ICmpPredicate::ult, next, entry->getArgument(1));
+  LLVM::CondBrOp::create(inside, loc, more, head, ValueRange{next}, end, ValueRange{});
+  inside.setInsertionPointToStart(end);
+  LLVM::ReturnOp::create(inside, loc, ValueRange{});
+  return op;
+}
+
 LLVM::LLVMFuncOp ProgramBuilder::floorDivide() {
   LLVM::LLVMFuncOp &op = helpers[".floordiv"];
   if (op)

@@ -183,10 +183,10 @@ void FunctionEmitter::emitGradient(rt::CallGradientOp op) {
 }
 
 void FunctionEmitter::emitInvoke(rt::InvokeOp op) {
-  int32_t used = 0;
-  auto next = op->getOperands().begin();
-  SmallVector<Attribute> entries(op->getNumOperands(), rt::OperandAttr::get(op.getContext()));
-  Value passed = storeHandles(builder.getArrayAttr(entries), next, used);
+  auto count = static_cast<int32_t>(op->getNumOperands());
+  numPointers = std::max(numPointers, count);
+  Value passed = count ? pointers : LLVM::ZeroOp::create(builder, loc, program.pointer).getResult();
+  gatherHandles(op->getOperands(), passed);
   Value to = makeResults(op);
   Value status = LLVM::CallOp::create(builder, loc, program.i32, op.getCallee(), ValueRange{symbols, passed, to})
                      .getResult();
@@ -224,8 +224,7 @@ void FunctionEmitter::emitRelease(rt::ReleaseOp op) {
 
 void FunctionEmitter::emitReturn(func::ReturnOp op) {
   // Nothing can fail from here on, so the results may be given away.
-  for (auto [number, handle] : llvm::enumerate(op.getOperands()))
-    LLVM::StoreOp::create(builder, loc, load(handle), at(results, 8 * number));
+  gatherHandles(op.getOperands(), results);
   LLVM::ReturnOp::create(builder, loc, number(program.i32, 0));
 }
 
@@ -317,6 +316,23 @@ Value FunctionEmitter::makeResults(Operation *op) {
   for (auto [number, handle] : llvm::enumerate(op->getResults()))
     places[handle] = {Place::Slot, slot + static_cast<int32_t>(number)};
   return slotAddress(slot);
+}
+
+void FunctionEmitter::gatherHandles(ValueRange handles, Value array) {
+  // A stage passes each layer's parameters: where they are fits a table better than code.
+  constexpr size_t fewHandles = 3;
+  if (handles.size() <= fewHandles) {
+    for (auto [number, handle] : llvm::enumerate(handles))
+      LLVM::StoreOp::create(builder, loc, load(handle), at(array, 8 * number));
+    return;
+  }
+  std::string table;
+  for (Value handle : handles) {
+    Place place = places.lookup(handle);
+    int32_t word = place.number << 2 | place.kind;
+    table.append(reinterpret_cast<const char *>(&word), sizeof word);
+  }
+  call(program.gather(), {address(program.bytes(table, 4)), number(program.i64, handles.size()), slots, operands, array});
 }
 
 Value FunctionEmitter::slotAddress(int32_t slot) { return at(slots, 8 * slot); }

@@ -28,7 +28,7 @@ public:
   mlir::LogicalResult run();
 
 private:
-  /// Where a handle is.
+  /// Where a handle is. ProgramBuilder::gather() knows the numbers of the kinds.
   struct Place {
     enum Kind { Slot, Operand, Constant } kind;
     int32_t number;
@@ -51,6 +51,8 @@ private:
   /// Stores handles into the pointer buffer, from `used` on; null for absent ones. Returns their address.
   mlir::Value storeHandles(mlir::ArrayAttr entries, mlir::OperandRange::iterator &next, int32_t &used);
 
+  /// Stores handles into an array.
+  void gatherHandles(mlir::ValueRange handles, mlir::Value array);
   /// Gives the results slots and returns the address of the first.
   mlir::Value makeResults(mlir::Operation *op);
   mlir::Value slotAddress(int32_t slot);

@@ -64,6 +64,9 @@ public:
                               llvm::ArrayRef<int32_t> wanted = {});
   /// i32 helper(descriptor, results, [cotangents,] what is patched...). `cotangents`: their number, for a gradient.
   mlir::LLVM::LLVMFuncOp helper(llvm::ArrayRef<ArgumentWords> arguments, std::optional<int32_t> cotangents);
+  /// void gather(table, count, slots, operands, array): array[i] = bases[table[i] & 3][table[i] >> 2], with slots,
+  /// operands and constants as bases.
+  mlir::LLVM::LLVMFuncOp gather();
   /// Floor division, 0 by 0.
   mlir::LLVM::LLVMFuncOp floorDivide();
 
