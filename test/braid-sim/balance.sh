@@ -1,0 +1,66 @@
+#!/bin/sh
+# Usage: balance.sh BRAID_SIM. The balance subcommand as a user runs it.
+set -eu
+sim=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+expect() { # TEXT FILE
+  grep -qF -- "$1" "$2" || { echo "'$1' is not in:"; cat "$2"; exit 1; }
+}
+refused() { # TEXT COMMAND...
+  words=$1; shift
+  if "$@" > "$work/out" 2> "$work/err"; then echo "accepted: $*"; exit 1; fi
+  expect "$words" "$work/err"
+}
+
+# Every eighth sample is sixteen times as large.
+awk 'BEGIN { print "vision_tokens,image_count,text_tokens,audio_rows"
+             for (i = 0; i < 400; ++i) print (i % 8 ? 256 + 8 * (i % 7) : 4096) ",1," 20 + i % 13 "," 10 * (i % 5) }' > "$work/s.csv"
+"$sim" balance "$work/s.csv" > "$work/out"
+expect "128 samples in 32 micro-batches" "$work/out"
+for method in random DistTrain-like DIP-like paper even shortest; do expect "$method" "$work/out"; done
+expect "lower bound" "$work/out"
+
+# The same twice, and a manifest with every sample of the step once on both sides.
+"$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 5 --manifest "$work/a.json" --format json -o "$work/a"
+"$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 5 --manifest "$work/b.json" --format json -o "$work/b"
+cmp "$work/a" "$work/b"
+cmp "$work/a.json" "$work/b.json"
+"$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 6 --manifest "$work/b.json" > /dev/null
+if cmp -s "$work/a.json" "$work/b.json"; then echo "two steps have one manifest"; exit 1; fi
+expect '"hash"' "$work/a.json"
+python3 - "$work/a.json" "$work/a" <<'EOF'
+import json, sys
+manifest, steps = (json.load(open(path)) for path in sys.argv[1:])
+sides = [sorted(sample for replica in manifest["replicas"] for batch in replica[side] for sample in batch)
+         for side in ("encoder", "language")]
+assert sides[0] == sides[1] and len(set(sides[0])) == 192, sides
+methods = {method["name"]: method for method in steps[0]["methods"]}
+assert len(methods) == 6 and steps[0]["bound"] > 0
+for name, method in methods.items():
+    ran = sorted(sample for batch in method["language"] for sample in batch)
+    assert len(ran) == 64 and ran == sorted(sample for batch in method["encoder"] for sample in batch), name
+    assert methods["shortest"]["step_time"] <= method["step_time"] * (1 + 1e-9) or name == "paper", name
+    assert method["step_time"] >= steps[0]["bound"] * (1 - 1e-9) or name == "paper", name
+EOF
+
+# Two encoders, other columns and costs.
+"$sim" balance "$work/s.csv" --encoder vision_tokens/image_count --encoder audio_rows --encoder-cost 0,5,1 \
+  --encoder-cost 0,2,1 --split 3,1,4 > "$work/out"
+expect "stages 3:1:4" "$work/out"
+expect "cv audio_rows" "$work/out"
+"$sim" balance "$work/s.csv" --tables --draws 2 -n 64 -m 8 > "$work/out"
+expect "| s | " "$work/out"
+expect "Stable batches" "$work/out"
+
+refused "cannot be read" "$sim" balance "$work/none.csv"
+refused "did you mean 'text_tokens'" "$sim" balance "$work/s.csv" --text text_token
+refused "is no cost" "$sim" balance "$work/s.csv" --language-cost 1,2
+refused "0 layers" "$sim" balance "$work/s.csv" --encoder-layers 0
+refused "fits the memory" "$sim" balance "$work/s.csv" --max-memory 10
+refused "--split names 3 components" "$sim" balance "$work/s.csv" --split 1,2,3
+printf 'vision_tokens,image_count,text_tokens\n1,1,x\n' > "$work/bad.csv"
+refused "bad.csv:2 has 'x' in column 'text_tokens'" "$sim" balance "$work/bad.csv"
+printf 'vision_tokens,image_count,text_tokens\n' > "$work/bad.csv"
+refused "no samples" "$sim" balance "$work/bad.csv"

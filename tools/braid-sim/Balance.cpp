@@ -1,0 +1,236 @@
+//===- Balance.cpp - braid-sim balance ------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BalanceTables.h"
+
+#include "braid/Plan/SampleManifest.h"
+
+#include <cstdio>
+
+using namespace braid;
+using namespace braid::plan;
+
+namespace {
+struct Options {
+  sim::SampleOptions samples;
+  sim::TableOptions tables;
+  std::vector<std::string> files;
+  int replicas = 1;
+  uint64_t step = 0;
+  std::string format = "text", manifest, output;
+  bool writeTables = false;
+};
+} // namespace
+
+static std::string format(const char *pattern, auto... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+static std::string joined(const std::vector<int> &values) {
+  std::string text;
+  for (int value : values)
+    text += (text.empty() ? "" : ":") + std::to_string(value);
+  return text;
+}
+
+/// Numbers of samples of the table, not of the draw.
+static std::vector<int> renumbered(const std::vector<int> &samples, const std::vector<int> &batch) {
+  std::vector<int> result;
+  for (int sample : samples)
+    result.push_back(batch[sample]);
+  return result;
+}
+
+static std::string list(const std::vector<int> &values) {
+  std::string text = "[";
+  for (size_t at = 0; at < values.size(); ++at)
+    text += (at ? ", " : "") + std::to_string(values[at]);
+  return text + "]";
+}
+
+static std::string list(const std::vector<double> &values) {
+  std::string text = "[";
+  for (size_t at = 0; at < values.size(); ++at)
+    text += (at ? ", " : "") + format("%.6g", values[at]);
+  return text + "]";
+}
+
+static std::string jsonText(std::string_view text) {
+  std::string result = "\"";
+  for (char letter : text) {
+    if (letter == '"' || letter == '\\')
+      result += '\\';
+    if (static_cast<unsigned char>(letter) < ' ')
+      result += format("\\u%04x", letter);
+    else
+      result += letter;
+  }
+  return result + "\"";
+}
+
+static std::string stepJson(const sim::SampleSet &set, const Options &options, const Comparison &comparison,
+                            const std::vector<int> &batch) {
+  SampleLoads samples = set.samples.select(batch);
+  std::string text = "{\"set\": " + jsonText(set.name) + ", \"seed\": " + std::to_string(options.tables.balance.seed) +
+                     ", \"step\": " + std::to_string(options.step) + ", \"samples\": " + std::to_string(batch.size()) +
+                     ", \"microbatches\": " + std::to_string(options.tables.microbatches) +
+                     ", \"stages\": " + list(set.split) + format(", \"bound\": %.9g", comparison.bound) +
+                     ", \"effective_microbatches\": " + std::to_string(comparison.effective) + ", \"methods\": [";
+  for (int method = 0; method < numMethods; ++method) {
+    const MethodFigures &figures = comparison.methods[method];
+    MicrobatchLoads loads = loadsOf(set.model, samples, figures.assignment);
+    text += (method ? ",\n {" : "\n {") + ("\"name\": " + jsonText(methodName(static_cast<Method>(method)))) +
+            format(", \"step_time\": %.9g, \"peak_rows\": %.9g", figures.stepTime, figures.peakMemory) +
+            ", \"variation\": " + list(figures.variation) + ", \"deviation\": " + list(figures.deviation) +
+            ", \"loads\": {";
+    for (int component = 0; component < loads.components; ++component) {
+      std::vector<double> forwards;
+      for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
+        forwards.push_back(loads.forward(component, microbatch));
+      text += (component ? ", " : "") + jsonText(set.model.components[component].name) + ": " + list(forwards);
+    }
+    text += "}, \"encoder\": [";
+    for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
+      text += (microbatch ? ", " : "") + list(renumbered(figures.assignment.samples[microbatch], batch));
+    text += "], \"language\": [";
+    for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
+      text += (microbatch ? ", " : "") + list(renumbered(figures.assignment.languageSamples(microbatch), batch));
+    text += "]}";
+  }
+  return text + "]}";
+}
+
+static std::string stepText(const sim::SampleSet &set, const Options &options, const Comparison &comparison,
+                            const std::vector<int> &batch) {
+  SampleLoads samples = set.samples.select(batch);
+  int components = samples.components();
+  std::string text = set.name + ", step " + std::to_string(options.step) + ": " + std::to_string(batch.size()) +
+                     " samples in " + std::to_string(options.tables.microbatches) + " micro-batches, stages " +
+                     joined(set.split) + "\n\n                ";
+  for (const StepComponent &component : set.model.components)
+    text += format("  cv %-10s", component.name.c_str());
+  text += "   step time  over bound  peak rows\n";
+  for (int method = 0; method < numMethods; ++method) {
+    const MethodFigures &figures = comparison.methods[method];
+    text += format("%-16s", std::string(methodName(static_cast<Method>(method))).c_str());
+    for (int component = 0; component < components; ++component)
+      text += format("  %13.4f", figures.variation[component]);
+    text +=
+        format("%12.6g  %10.3f  %9.0f\n", figures.stepTime, figures.stepTime / comparison.bound, figures.peakMemory);
+  }
+  text +=
+      format("lower bound %.6g; the paper's number of micro-batches is %d\n\n", comparison.bound, comparison.effective);
+  const MethodFigures &chosen =
+      comparison.methods[static_cast<int>(options.tables.balance.aim == Aim::Even ? Method::Even : Method::Shortest)];
+  MicrobatchLoads loads = loadsOf(set.model, samples, chosen.assignment);
+  text += "micro-batch  samples  deferred";
+  for (const StepComponent &component : set.model.components)
+    text += format("  %10s", component.name.c_str());
+  text += "\n";
+  double most = 1e-300;
+  for (int component = 0; component < components; ++component)
+    for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
+      most = std::max(most, loads.forward(component, microbatch));
+  for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch) {
+    text += format("%11d  %7zu  %8zu", microbatch, chosen.assignment.samples[microbatch].size(),
+                   chosen.assignment.deferred[microbatch].size());
+    std::string bars;
+    for (int component = 0; component < components; ++component) {
+      double load = loads.forward(component, microbatch);
+      text += format("  %10.5g", load);
+      std::string bar(static_cast<size_t>(20 * load / most + 0.5), component + 1 < components ? '#' : '=');
+      bar.resize(21, ' ');
+      bars += bar;
+    }
+    bars.erase(bars.find_last_not_of(' ') + 1);
+    text += "  " + bars + "\n";
+  }
+  return text;
+}
+
+static Status run(const Options &options) {
+  if (options.writeTables) {
+    Result<std::string> text = sim::balanceTables(options.files, options.samples, options.tables);
+    return text ? sim::writeFile(options.output, *text) : Status(Error{text.error()});
+  }
+  std::string text;
+  for (const std::string &file : options.files) {
+    Result<sim::SampleSet> set = sim::loadSamples(file, options.samples);
+    if (!set)
+      return Error{set.error()};
+    int count = options.tables.counts[0];
+    double scale = static_cast<double>(count) / set->samples.size();
+    Result<Comparer> comparer =
+        Comparer::create(set->model, options.tables.microbatches, set->samples, scale, options.tables.balance);
+    if (!comparer)
+      return Error{comparer.error()};
+    std::vector<int> batch = drawBatch(set->samples.size(), count, options.tables.balance.seed, options.step);
+    Result<Comparison> comparison = comparer->compare(set->samples.select(batch), options.step);
+    if (!comparison)
+      return Error{file + ": " + comparison.error()};
+    if (options.format == "json")
+      text += (text.empty() ? "[" : ",\n") + stepJson(*set, options, *comparison, batch);
+    else
+      text += (text.empty() ? "" : "\n") + stepText(*set, options, *comparison, batch);
+    if (options.manifest.empty())
+      continue;
+    Result<SampleManifest> manifest =
+        makeManifest(comparer->getBalancer(options.tables.balance.aim), set->samples, count * options.replicas,
+                     options.replicas, options.tables.balance.seed, options.step);
+    if (!manifest)
+      return Error{file + ": " + manifest.error()};
+    if (Status status = sim::writeFile(options.manifest, manifest->json()); !status)
+      return status;
+  }
+  return sim::writeFile(options.output, options.format == "json" ? text + "]\n" : text);
+}
+
+void addBalance(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command =
+      app.add_subcommand("balance", "Spread samples of uneven size over micro-batches, and compare with other orders");
+  command->add_option("files", options->files, "CSV files with a line for each sample")->required();
+  sim::addSampleOptions(command, options->samples);
+  command->add_option("-n,--samples", options->tables.counts, "Samples of a replica in a step; several for --tables")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command->add_option("-m,--microbatches", options->tables.microbatches, "Micro-batches of the table")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command
+      ->add_option("--aim", options->tables.balance.aim,
+                   "Whose micro-batches are listed: even, or of the shortest step")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Aim>{{"even", Aim::Even}, {"time", Aim::StepTime}}));
+  command
+      ->add_option("--max-memory", options->tables.balance.maxMemory,
+                   "Rows that a rank may hold activations of, a stage's share of its component's each; -1: any")
+      ->capture_default_str();
+  command->add_option("--evaluations", options->tables.balance.evaluations, "Steps that local improvement may time")
+      ->check(CLI::Range(0, 10000000))
+      ->capture_default_str();
+  command->add_option("--rounds", options->tables.balance.profileRounds, "Rounds of the game for profile and bound")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command->add_option("--seed", options->tables.balance.seed, "Of the batches drawn")->capture_default_str();
+  command->add_option("--step", options->step, "Step whose batch is drawn")->capture_default_str();
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("--replicas", options->replicas, "Replicas of the manifest")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--manifest", options->manifest, "Write the step's manifest to this file, as JSON");
+  command->add_flag("--tables", options->writeTables, "Print the tables of docs/Balancing.md for these files instead");
+  command->add_option("--draws", options->tables.draws, "Steps that the tables are means of")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "File to write; standard output without");
+  sim::onRun(command, options, run);
+}

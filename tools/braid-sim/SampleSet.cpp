@@ -1,0 +1,167 @@
+//===- SampleSet.cpp - Sample sizes from a file, and the step they run in -===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SampleSet.h"
+
+#include "braid/Plan/Partition.h"
+#include "braid/Plan/StableBatch.h"
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+using namespace braid;
+using namespace braid::plan;
+
+void sim::addSampleOptions(CLI::App *command, SampleOptions &options) {
+  command
+      ->add_option("--encoder", options.encoders,
+                   "Column with an encoder's rows per sample, COLUMN/SEGMENTS if they are in that many segments "
+                   "which attend to themselves only; once for each encoder")
+      ->capture_default_str();
+  command
+      ->add_option("--text", options.text, "Column with the language model's rows besides the encoders'; '' for none")
+      ->capture_default_str();
+  command
+      ->add_option("--encoder-cost", options.encoderCosts,
+                   "A,B,C of an encoder's load A x^2 + B x for each sample and C for each micro-batch; once for "
+                   "each encoder, or once for all")
+      ->capture_default_str();
+  command->add_option("--language-cost", options.languageCost, "The same of the language model")->capture_default_str();
+  command->add_option("--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--language-layers", options.languageLayers, "Layers of the language model")
+      ->capture_default_str();
+  command->add_option("-p,--stages", options.stages, "Stages of all components together")->capture_default_str();
+  command->add_option("--split", options.split, "Stages of each component, encoders first; else as the loads say")
+      ->delimiter(',');
+  command->add_option("--backward", options.backward, "Time of a backward, in forwards")->capture_default_str();
+  command->add_option("-c,--latency", options.latency, "Time from one stage to the next")->capture_default_str();
+}
+
+static Result<LoadModel> parseCost(const std::string &text) {
+  LoadModel cost;
+  std::istringstream in(text);
+  char comma[2] = {}, rest = 0;
+  if (!(in >> cost.quadratic >> comma[0] >> cost.linear >> comma[1] >> cost.constant) || comma[0] != ',' ||
+      comma[1] != ',' || in >> rest)
+    return Error{"'" + text + "' is no cost; write A,B,C as in 1e-4,6.4,210"};
+  for (double value : {cost.quadratic, cost.linear, cost.constant})
+    if (!std::isfinite(value) || value < 0)
+      return Error{"the cost '" + text + "' has a negative or infinite part; write A,B,C from 0"};
+  return cost;
+}
+
+/// One value for each of `count`, from a list with that many or with one for all.
+template <typename Value>
+static Result<Value> valueFor(const std::vector<Value> &list, size_t index, size_t count, const char *what) {
+  if (list.size() == 1)
+    return list[0];
+  if (list.size() != count)
+    return Error{"there are " + std::to_string(list.size()) + " " + what + " for " + std::to_string(count) +
+                 " encoders; give one for each, or one for all"};
+  return list[index];
+}
+
+/// Layers as even as they go: the share of each stage.
+static Result<std::vector<double>> sharesOf(int layers, int stages) {
+  if (layers < 1 || layers > 4096)
+    return Error{std::to_string(layers) + " layers are no component; give it 1 to 4096"};
+  Result<std::vector<int>> starts = partitionEvenly(std::vector<double>(layers, 1.0), stages);
+  if (!starts)
+    return Error{starts.error() + "; choose fewer stages with --split or more layers"};
+  std::vector<double> shares;
+  starts->push_back(layers);
+  for (int stage = 0; stage < stages; ++stage)
+    shares.push_back(static_cast<double>((*starts)[stage + 1] - (*starts)[stage]) / layers);
+  return shares;
+}
+
+Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOptions &options) {
+  SampleSet set;
+  set.name = std::filesystem::path(path).stem().string();
+  Result<std::string> text = readFile("sample table", path);
+  if (!text)
+    return Error{text.error()};
+  Result<SampleTable> table = SampleTable::parse(*text, path);
+  if (!table)
+    return Error{table.error()};
+  size_t encoders = options.encoders.size();
+  std::vector<double> language(table->rows());
+  std::vector<int> layers;
+  auto addComponent = [&](const std::string &name, const LoadModel &cost, const std::vector<double> &rows,
+                          const std::vector<double> &segments) {
+    std::vector<double> loads(rows.size());
+    for (size_t sample = 0; sample < rows.size(); ++sample)
+      loads[sample] = cost.of(rows[sample], segments.empty() ? 1 : segments[sample]);
+    set.samples.loads.push_back(std::move(loads));
+    set.samples.rows.push_back(rows);
+    set.model.components.push_back({.name = name, .shares = {}, .constant = cost.constant, .memoryPerRow = 1});
+  };
+  for (size_t encoder = 0; encoder < encoders; ++encoder) {
+    const std::string &spec = options.encoders[encoder];
+    size_t slash = spec.find('/');
+    Result<std::vector<double>> rows = table->column(spec.substr(0, slash));
+    if (!rows)
+      return Error{path + ": " + rows.error()};
+    std::vector<double> segments;
+    if (slash != std::string::npos) {
+      Result<std::vector<double>> found = table->column(spec.substr(slash + 1));
+      if (!found)
+        return Error{path + ": " + found.error()};
+      segments = std::move(*found);
+    }
+    Result<std::string> costText = valueFor(options.encoderCosts, encoder, encoders, "costs");
+    Result<int> count = valueFor(options.encoderLayers, encoder, encoders, "numbers of layers");
+    if (!costText || !count)
+      return Error{costText ? count.error() : costText.error()};
+    Result<LoadModel> cost = parseCost(*costText);
+    if (!cost)
+      return Error{cost.error()};
+    layers.push_back(*count);
+    addComponent(encoders == 1 ? "encoder" : spec.substr(0, slash), *cost, *rows, segments);
+    for (size_t sample = 0; sample < rows->size(); ++sample)
+      language[sample] += (*rows)[sample];
+  }
+  if (!options.text.empty()) {
+    Result<std::vector<double>> rows = table->column(options.text);
+    if (!rows)
+      return Error{path + ": " + rows.error()};
+    for (size_t sample = 0; sample < rows->size(); ++sample)
+      language[sample] += (*rows)[sample];
+  }
+  Result<LoadModel> cost = parseCost(options.languageCost);
+  if (!cost)
+    return Error{cost.error()};
+  layers.push_back(options.languageLayers);
+  addComponent("language", *cost, language, {});
+  if (set.samples.size() == 0)
+    return Error{path + " has no samples; each line after the first is one"};
+
+  set.split = options.split;
+  if (set.split.empty()) {
+    Result<std::vector<int>> split = splitDevices(totalLoads(set.samples), options.stages);
+    if (!split)
+      return Error{split.error()};
+    set.split = std::move(*split);
+  }
+  if (set.split.size() != layers.size())
+    return Error{"--split names " + std::to_string(set.split.size()) + " components and there are " +
+                 std::to_string(layers.size()) + "; give the stages of each encoder and of the language model"};
+  for (size_t component = 0; component < layers.size(); ++component) {
+    Result<std::vector<double>> shares = sharesOf(layers[component], set.split[component]);
+    if (!shares)
+      return Error{shares.error()};
+    set.model.components[component].shares = std::move(*shares);
+  }
+  set.model.backward = options.backward;
+  set.model.latency = options.latency;
+  if (Status status = set.model.check(); !status)
+    return Error{status.error()};
+  return set;
+}
