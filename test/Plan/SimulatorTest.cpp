@@ -305,7 +305,7 @@ TEST(Draw, TextTimeline) {
             "one column = 1; makespan 9, bubble 33.33 %\n");
 }
 
-// The full size of 1,024 ranks and 8,192 micro-batches is timed by hand: docs/Schedules.md says how.
+// The full size of 1,024 ranks and 8,192 micro-batches is timed by hand: docs/Benchmarks.md.
 TEST(Simulator, LargeTablesTakeSeconds) {
   auto begin = std::chrono::steady_clock::now();
   PlannedSchedule planned = make({.kind = "1f1b", .ranks = 256, .microbatches = 2048}, {});
