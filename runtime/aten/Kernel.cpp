@@ -11,6 +11,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 
 #include <array>
 #include <stdexcept>
@@ -57,9 +58,10 @@ struct Space {
 };
 } // namespace
 
+/// ATen's own variable, ATEN_CPU_CAPABILITY=default, asks for the general version.
 static braid_kernel_code codeOf(const braid_kernel &kernel) {
 #if defined(__x86_64__)
-  static const bool hasSpecial = __builtin_cpu_supports("x86-64-v3");
+  static const bool hasSpecial = __builtin_cpu_supports("x86-64-v3") && at::get_cpu_capability() != "DEFAULT";
   if (kernel.special && hasSpecial)
     return kernel.special;
 #endif
@@ -136,10 +138,13 @@ static at::Tensor addInput(Space &space, at::Tensor tensor, const braid_kernel_o
   if (operand.kind == 2)
     tensor = tensor.unsqueeze(-1);
   int64_t missing = space.rank - tensor.dim();
+  if (missing < 0)
+    mismatch();
   for (int dim = 0; dim < space.rank; ++dim) {
     int64_t size = dim < missing ? 1 : tensor.size(dim - missing);
     bool broadcast = size == 1 && (space.sizes[dim] != 1 || dim < last);
-    if (size != space.sizes[dim] && (size != 1 || (dim == last && operand.kind == 0)))
+    bool mayBroadcast = dim < last || operand.kind != 0, fits = size == space.sizes[dim] || (mayBroadcast && size == 1);
+    if (!fits || (dim == last && operand.kind != 0 && size != 1))
       mismatch();
     strides[dim] = broadcast || dim < missing ? 0 : tensor.stride(dim - missing) * bytes;
   }
