@@ -54,8 +54,8 @@ static Answer size(Aten &aten, const Call &call) {
 static Answer length(Aten &aten, const Call &call) { return Results{aten.emitter.sizeOf(*call.args[0].tensor(), 0)}; }
 
 static Answer numel(Aten &aten, const Call &call) {
-  Item product = c10::IValue(1);
-  for (const Item &size : sizesOf(aten, *call.args[0].tensor()).list()->items)
+  Item product = c10::IValue(1), sizes = sizesOf(aten, *call.args[0].tensor());
+  for (const Item &size : sizes.list()->items)
     product = aten.emitter.mul(product, size);
   return Results{product};
 }
@@ -210,11 +210,19 @@ static Answer slice(Aten &aten, const Call &call) {
 /// What stands before, the new part, what stands behind.
 static Results replacePart(Aten &aten, const Item &self, const Item &part, const Item &dim, const Item &start,
                            const Item &end) {
+  bool hasHead = !start.isNone() && !isConstant(start, 0), hasTail = !end.isNone() && !isConstant(end, INT64_MAX);
+  auto fromFront = [&](const Item &bound) {
+    bool negative = bound.constant() && bound.constant()->toInt() < 0;
+    return negative ? aten.emitter.add(aten.emitter.sizeOf(*self.tensor(), aten.toInt(dim)), bound) : bound;
+  };
+  // x[3:1] is empty, and nothing is replaced.
+  if (hasHead && hasTail && aten.emitter.less(fromFront(end), fromFront(start)))
+    return {self};
   std::vector<Item> parts;
-  if (!start.isNone() && !isConstant(start, 0))
+  if (hasHead)
     parts.push_back(aten.call("aten::slice.Tensor", {self, dim, c10::IValue(0), start}));
   parts.push_back(part);
-  if (!end.isNone() && !isConstant(end, INT64_MAX))
+  if (hasTail)
     parts.push_back(aten.call("aten::slice.Tensor", {self, dim, end, c10::IValue(INT64_MAX)}));
   if (parts.size() == 1)
     return {part};

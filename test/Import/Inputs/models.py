@@ -99,7 +99,7 @@ class Scripted(nn.Module):
             total = total + outputs[i]
         if x.size(1) == 4:
             total = total * scale
-        return total.view(x.shape[0], -1).mean()
+        return total.view(x.shape[0], -1).sum() / total.numel()
 
 
 class Sizes(nn.Module):
@@ -142,6 +142,9 @@ class Spellings(nn.Module):
         z = y.clone()
         z[z > 1] = 0.25
         z[:, 1:3] *= 2
+        z[2:1] = 7.0
+        z[:, -1:-3] = 7.0
+        z[2:2] = 7.0
         count = torch.full((2,), x.shape[0], dtype=torch.float32)
         y = torch.minimum(y, z.view_as(y)) + x.new_ones(4) * count.sum() + torch.arange(4) // 2
         return y.std() + image.swapaxes(0, 1).abs().mean()
