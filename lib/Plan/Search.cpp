@@ -416,6 +416,12 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   if (costs.stages.size() != 1 && costs.stages.size() != pipeline.stages.size())
     return Error{"there are costs for " + std::to_string(costs.stages.size()) + " stages and the pipeline has " +
                  std::to_string(pipeline.numStages()) + "; give one for each, or one for all"};
+  if (costs.duration || costs.activation || costs.bytes || costs.links != Links::Free)
+    return Error{"the search takes costs of stages and free links; leave out durations of single actions, sizes of "
+                 "single messages and shared links, and simulate what it finds with them"};
+  // The list scheduler knows whole micro-batches only: with deferral the search moves the actions of known orders.
+  const bool parts =
+      std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [](const Stage &stage) { return stage.defers; });
   Clock clock(options);
   SearchResult result;
   result.value = unknown;
@@ -478,7 +484,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     for (int extra : {0, 1, 2, 4})
       for (double patience : {0.0, 0.3, 0.6, 1.0})
         for (int owed : {1 << 20, -1, 1}) {
-          if (clock.over(result.evaluated, settingsShare) || good())
+          if (parts || clock.over(result.evaluated, settingsShare) || good())
             continue;
           std::vector<Setting> settings;
           for (int rank = 0; rank < ranks; ++rank)

@@ -187,6 +187,30 @@ TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
   EXPECT_EQ(best, all);
 }
 
+// Joined components, with deferral too: what is found is right and no worse than 1F1B.
+TEST(Search, JoinedPipelines) {
+  for (const char *flags : {"", "defers"}) {
+    std::vector<Component> components;
+    for (std::string text : {std::string("v:0-1:llm:") + flags, std::string("a:2:llm"), std::string("llm:3-4")}) {
+      Result<Component> component = Component::parse(text);
+      ASSERT_TRUE(component) << component.error();
+      components.push_back(*component);
+    }
+    Result<Pipeline> pipeline = joinComponents(components, 6);
+    ASSERT_TRUE(pipeline) << pipeline.error();
+    CostModel costs;
+    costs.stages = {{}};
+    Result<SearchResult> found = searchSchedule(*pipeline, costs, {.maxEvaluations = 300});
+    ASSERT_TRUE(found) << found.error();
+    Result<ScheduleFacts> facts = verify(*pipeline, found->schedule);
+    ASSERT_TRUE(facts) << facts.error();
+    EXPECT_LE(found->value, 3.0 * (6 + 4 - 1));
+    EXPECT_GE(found->value, found->lowerBound - 1e-9);
+    costs.duration = [](const Action &) { return 1.0; };
+    EXPECT_FALSE(searchSchedule(*pipeline, costs, {.maxEvaluations = 1}));
+  }
+}
+
 TEST(Search, RefusesMemoryThatHoldsNothing) {
   CostModel costs;
   costs.stages = {{}};
