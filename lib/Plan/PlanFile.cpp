@@ -18,13 +18,6 @@
 
 namespace braid::plan {
 
-int PlanMesh::axis(std::string_view name) const {
-  for (const auto &[axis, size] : axes)
-    if (axis == name)
-      return size;
-  return 1;
-}
-
 const PlanComponent *PlanFile::componentOf(std::string_view modulePath) const {
   for (const PlanComponent &component : components)
     for (const PlanPattern &pattern : component.modules)

@@ -27,6 +27,7 @@
 #define BRAID_PLAN_PLANFILE_H
 
 #include "braid/Plan/Expr.h"
+#include "braid/Plan/Mesh.h"
 #include "braid/Plan/Result.h"
 
 #include <optional>
@@ -66,12 +67,8 @@ struct PlanPattern {
   PlanLocation location;
 };
 
-struct PlanMesh {
-  std::vector<int> ranks;                        // in the order written
-  std::vector<std::pair<std::string, int>> axes; // major to minor; their product is the number of ranks
+struct PlanMesh : Mesh {
   PlanLocation location;
-
-  int axis(std::string_view name) const; // 1 if it has none of that name
 };
 
 struct PlanComponent {
