@@ -55,9 +55,10 @@ public:
       family.push_back(number(merged(destination.rows, destination.rows.axes.size() - count)));
   }
 
-  std::vector<ReshardStep> run() {
+  std::optional<std::vector<ReshardStep>> run() {
+    constexpr int mostStates = 4000;
     relax(start, std::nullopt, 0, {});
-    while (!queue.empty()) {
+    for (int states = 0; !queue.empty() && states < mostStates; ++states) {
       State state = queue.top().second;
       queue.pop();
       Reached &reached = found[state];
@@ -71,6 +72,8 @@ public:
       if (state.partial.empty() && !local)
         exchangeFrom(state);
     }
+    if (!found.count(goal))
+      return std::nullopt;
     std::vector<ReshardStep> steps;
     for (std::optional<State> at = goal; found[*at].from; at = found[*at].from) {
       Move &move = found[*at].move;
@@ -97,6 +100,7 @@ private:
   std::map<std::vector<int>, const Link *> linkOf;
   std::map<std::pair<int, int>, bool> holdsCache;
   std::map<std::pair<int, size_t>, int> mergedCache;
+  std::map<std::pair<int, std::vector<int>>, bool> finalRowsCache;
   std::optional<std::vector<std::vector<ReshardStep>>> ways; // into the destination
   int exchangesTried = 0;
 
@@ -167,19 +171,35 @@ private:
     const std::vector<Intervals> &outer = rowsTable[coarse].lanes, &inner = rowsTable[fine].lanes;
     size_t ratio = inner.size() / outer.size();
     bool all = true;
-    for (size_t lane = 0; lane < outer.size() && all; ++lane) {
-      Intervals sorted = outer[lane];
-      std::sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
-      for (size_t sub = lane * ratio; sub < (lane + 1) * ratio; ++sub)
-        for (Interval want : inner[sub])
-          for (int64_t begin = want.begin; begin < want.end && all;) {
-            auto next = std::upper_bound(sorted.begin(), sorted.end(), begin,
-                                         [](int64_t value, Interval interval) { return value < interval.end; });
-            all = next != sorted.end() && next->begin <= begin;
-            begin = all ? next->end : begin;
-          }
-    }
+    for (size_t lane = 0; lane < inner.size() && all; ++lane)
+      all = contains(outer[lane / ratio], inner[lane]);
     return at->second = all;
+  }
+
+  /// Whether every lane of a state holds what it has to hold of the row dimension in the end.
+  bool holdsFinalRows(const State &state) {
+    auto [at, added] = finalRowsCache.try_emplace({state.rows, state.dims[shape.rowDim]});
+    if (!added)
+      return at->second;
+    Division have = divide(shape, shardingOf(state)), want = divide(shape, destination);
+    bool all = true;
+    for (int lane = 0; lane < mesh.lanes() && all; ++lane)
+      all = contains(have.dims[shape.rowDim].parts[have.partOf(lane, shape.rowDim)],
+                     want.dims[shape.rowDim].parts[want.partOf(lane, shape.rowDim)]);
+    return at->second = all;
+  }
+
+  static bool contains(Intervals outer, const Intervals &inner) {
+    std::sort(outer.begin(), outer.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+    for (Interval want : inner)
+      for (int64_t begin = want.begin; begin < want.end;) {
+        auto next = std::upper_bound(outer.begin(), outer.end(), begin,
+                                     [](int64_t value, Interval interval) { return value < interval.end; });
+        if (next == outer.end() || next->begin > begin)
+          return false;
+        begin = next->end;
+      }
+    return true;
   }
 
   int64_t largestPart(const State &state, int dim) const {
@@ -332,23 +352,38 @@ private:
       for (int dim = 0; !used[axis] && dim < static_cast<int>(state.dims.size()); ++dim)
         if (wants(dim, axis) || contains(goal.partial, axis))
           step(state, appended(state, dim, {axis}), {StepKind::Slice, {axis}, dim, -1, {}});
-    // Rows: the same in the destination's order, or one more axis of its manifest. Only while no even axis follows.
+    if (shape.rowDim < 0)
+      return;
+    // Rows as the destination wants them, if every lane has its own.
+    const std::vector<int> &have = state.dims[shape.rowDim], &final = goal.dims[shape.rowDim];
+    if ((have != final || state.rows != goal.rows) &&
+        std::all_of(have.begin(), have.end(), [&](int axis) { return contains(final, axis); }) &&
+        std::all_of(final.begin(), final.end(), [&](int axis) { return !used[axis] || contains(have, axis); }) &&
+        holdsFinalRows(state)) {
+      State sliced = state;
+      sliced.rows = goal.rows;
+      sliced.dims[shape.rowDim] = final;
+      std::vector<int> fresh;
+      for (int axis : final)
+        if (!contains(have, axis))
+          fresh.push_back(axis);
+      step(state, sliced, {StepKind::Slice, fresh, shape.rowDim, -1, {}});
+    }
+    // One more axis of the destination's manifest, while no even axis follows.
     size_t count = manifestAxes(state);
-    if (shape.rowDim < 0 || state.dims[shape.rowDim].size() != count)
+    if (have.size() != count)
       return;
     for (size_t next = count; next <= count + 1 && next < family.size(); ++next) {
-      const std::vector<int> &order = goal.dims[shape.rowDim];
-      bool matches = std::equal(state.dims[shape.rowDim].begin(), state.dims[shape.rowDim].end(), order.begin(),
-                                order.begin() + static_cast<long>(count));
-      if (!matches || family[next] == state.rows || (next > count && used[order[count]]) ||
+      bool matches = std::equal(have.begin(), have.end(), final.begin(), final.begin() + static_cast<long>(count));
+      if (!matches || family[next] == state.rows || (next > count && used[final[count]]) ||
           !holds(state.rows, family[next]))
         continue;
       State sliced = state;
       sliced.rows = family[next];
       if (next > count)
-        sliced.dims[shape.rowDim].push_back(order[count]);
+        sliced.dims[shape.rowDim].push_back(final[count]);
       step(state, sliced,
-           {StepKind::Slice, next > count ? std::vector<int>{order[count]} : std::vector<int>{}, shape.rowDim, -1, {}});
+           {StepKind::Slice, next > count ? std::vector<int>{final[count]} : std::vector<int>{}, shape.rowDim, -1, {}});
     }
   }
 
@@ -375,8 +410,8 @@ private:
 };
 } // namespace
 
-std::vector<ReshardStep> searchSteps(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                                     const Links &links) {
+std::optional<std::vector<ReshardStep>> searchSteps(const ValueShape &shape, const Sharding &source,
+                                                    const Sharding &destination, const Links &links) {
   return CollectiveSearch(shape, source, destination, links).run();
 }
 

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 namespace braid::plan {
@@ -29,8 +28,6 @@ const PlanComponent *PlanFile::componentOf(std::string_view modulePath) const {
 using namespace yaml;
 
 namespace {
-constexpr int maxRanks = 1 << 20;
-
 CollateRule readCollate(const YAML::Node &node, const std::string &what) {
   static const std::vector<std::string> names = {"stack", "pad", "concat", "offsets", "index_into", "shared"};
   std::string text = textOf(node, what), argument;
@@ -98,40 +95,6 @@ PlanInput readInput(const std::string &name, const YAML::Node &key, const YAML::
   return input;
 }
 
-std::vector<int> readRanks(const YAML::Node &node, const std::string &what) {
-  std::vector<int> ranks;
-  std::set<int> seen;
-  auto add = [&](const YAML::Node &item) {
-    std::string text = textOf(item, "a rank of " + what);
-    size_t dash = text.find('-', 1);
-    std::optional<int64_t> first = parseInteger(std::string_view(text).substr(0, dash));
-    std::optional<int64_t> last =
-        dash == std::string::npos ? first : parseInteger(std::string_view(text).substr(dash + 1));
-    if (!first || !last || *first < 0)
-      fail(item, "'" + text + "' is no rank; write ranks of " + what + " as [0, 2, 4-7]");
-    if (*last < *first)
-      fail(item, "the range " + text + " of ranks of " + what + " runs backwards");
-    if (*last >= maxRanks)
-      fail(item, "rank " + std::to_string(*last) + " of " + what + " is too large; ranks end at " +
-                     std::to_string(maxRanks - 1));
-    for (int64_t rank = *first; rank <= *last; ++rank) {
-      if (!seen.insert(static_cast<int>(rank)).second)
-        fail(item, "rank " + std::to_string(rank) + " comes twice in " + what);
-      ranks.push_back(static_cast<int>(rank));
-    }
-  };
-  if (node.IsScalar())
-    add(node);
-  else if (node.IsSequence())
-    for (const YAML::Node &item : node)
-      add(item);
-  else
-    fail(node, "ranks of " + what + " must be a list such as [0-3], and is " + kindOf(node));
-  if (ranks.empty())
-    fail(node, what + " has no ranks; give it at least one, as in ranks: [0-3]");
-  return ranks;
-}
-
 PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
   static const std::vector<std::string> axisNames = {"dp", "tp", "cp", "pp", "ep"};
   std::string what = "the mesh of component '" + component + "'";
@@ -140,7 +103,7 @@ PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
   YAML::Node axesNode;
   readKeys(node, what, {"ranks", "axes"}, [&](const std::string &entry, const YAML::Node &value) {
     if (entry == "ranks") {
-      mesh.ranks = readRanks(value, what);
+      mesh.ranks = ranksOf(value, what);
       return;
     }
     axesNode.reset(value);

@@ -76,6 +76,33 @@ static Sharding refined(const Sharding &sharding, const Mesh &mesh,
   return result;
 }
 
+/// The source without the rows that the destination does not want, where no even axis cuts the rows of a lane.
+static Sharding wantedOf(const ValueShape &shape, const Sharding &source, const Rows &wanted) {
+  if (shape.rowDim < 0 || source.layout.dims[shape.rowDim].size() != source.rows.axes.size())
+    return source;
+  std::vector<Interval> sorted;
+  for (const Intervals &lane : wanted.lanes)
+    sorted.insert(sorted.end(), lane.begin(), lane.end());
+  std::sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+  Sharding result = source;
+  for (Intervals &lane : result.rows.lanes) {
+    Intervals kept;
+    for (Interval interval : lane) {
+      auto at = std::upper_bound(sorted.begin(), sorted.end(), interval.begin,
+                                 [](int64_t row, Interval want) { return row < want.end; });
+      for (; at != sorted.end() && at->begin < interval.end; ++at) {
+        Interval common{std::max(at->begin, interval.begin), std::min(at->end, interval.end)};
+        if (!kept.empty() && kept.back().end == common.begin)
+          kept.back().end = common.end;
+        else
+          kept.push_back(common);
+      }
+    }
+    lane = std::move(kept);
+  }
+  return result;
+}
+
 /// Whether a rank of one mesh shares a node with another rank of the other.
 static bool shareNodes(const Mesh &source, const Mesh &destination, const Links &links) {
   std::unordered_set<int> nodes;
@@ -144,11 +171,18 @@ Result<ReshardPlan> planReshard(const ValueShape &shape, const Sharding &source,
                    ", and no lane of the source holds it; give the sample to a lane of the source, or leave it out "
                    "at the destination"};
   ReshardPlan plan{shape, source, destination, links, {}};
-  if (Result<Refinement> common = refineMeshes(source.mesh, destination.mesh); common)
-    plan.steps = searchSteps(shape, refined(source, common->mesh, common->first),
-                             refined(destination, common->mesh, common->second), links);
-  else
-    plan.steps = stepsBetween(shape, source, destination, links);
+  Result<Refinement> common = refineMeshes(source.mesh, destination.mesh);
+  Sharding from = common ? refined(source, common->mesh, common->first) : source;
+  Sharding to = common ? refined(destination, common->mesh, common->second) : destination;
+  // Collectives need not carry rows that stay behind; an exchange sends none of them anyway.
+  if (Sharding wanted = wantedOf(shape, from, to.rows);
+      wanted.rows != from.rows && (common || !source.layout.partial.empty())) {
+    plan.steps.push_back({StepKind::Slice, {}, shape.rowDim, -1, from, wanted, {}});
+    from = std::move(wanted);
+  }
+  std::optional<std::vector<ReshardStep>> found = common ? searchSteps(shape, from, to, links) : std::nullopt;
+  std::vector<ReshardStep> steps = found ? std::move(*found) : stepsBetween(shape, from, to, links);
+  std::move(steps.begin(), steps.end(), std::back_inserter(plan.steps));
   return plan;
 }
 

@@ -158,6 +158,40 @@ static std::optional<PlanLocation> findNoText(std::string_view text) {
   return std::nullopt;
 }
 
+std::vector<int> ranksOf(const YAML::Node &node, const std::string &what) {
+  std::vector<int> ranks;
+  std::set<int> seen;
+  auto add = [&](const YAML::Node &item) {
+    std::string text = textOf(item, "a rank of " + what);
+    size_t dash = text.find('-', 1);
+    std::optional<int64_t> first = parseInteger(std::string_view(text).substr(0, dash));
+    std::optional<int64_t> last =
+        dash == std::string::npos ? first : parseInteger(std::string_view(text).substr(dash + 1));
+    if (!first || !last || *first < 0)
+      fail(item, "'" + text + "' is no rank; write ranks of " + what + " as [0, 2, 4-7]");
+    if (*last < *first)
+      fail(item, "the range " + text + " of ranks of " + what + " runs backwards");
+    if (*last >= maxRanks)
+      fail(item, "rank " + std::to_string(*last) + " of " + what + " is too large; ranks end at " +
+                     std::to_string(maxRanks - 1));
+    for (int64_t rank = *first; rank <= *last; ++rank) {
+      if (!seen.insert(static_cast<int>(rank)).second)
+        fail(item, "rank " + std::to_string(rank) + " comes twice in " + what);
+      ranks.push_back(static_cast<int>(rank));
+    }
+  };
+  if (node.IsScalar())
+    add(node);
+  else if (node.IsSequence())
+    for (const YAML::Node &item : node)
+      add(item);
+  else
+    fail(node, "ranks of " + what + " must be a list such as [0-3], and is " + kindOf(node));
+  if (ranks.empty())
+    fail(node, what + " has no ranks; give it at least one, as in ranks: [0-3]");
+  return ranks;
+}
+
 namespace {
 /// Notes where a document starts.
 class DocumentStart : public YAML::EventHandler {

@@ -44,6 +44,10 @@ int64_t integerOf(const YAML::Node &node, const std::string &what, int64_t low, 
 bool boolOf(const YAML::Node &node, const std::string &what);
 std::string choiceOf(const YAML::Node &node, const std::string &what, const std::vector<std::string> &choices);
 
+inline constexpr int maxRanks = 1 << 20;
+/// Ranks written as [0, 2, 4-7], none twice, all below maxRanks.
+std::vector<int> ranksOf(const YAML::Node &node, const std::string &what);
+
 /// Calls visit(key, node of the key, value) for each entry of a map; keys must be words and come once.
 void forEachEntry(const YAML::Node &node, const std::string &what,
                   const std::function<void(const std::string &, const YAML::Node &, const YAML::Node &)> &visit);

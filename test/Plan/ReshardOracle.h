@@ -162,10 +162,16 @@ inline bool finishesBlocking(const Exchange &exchange, std::mt19937 &random) {
   return std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return at[rank] == rows[rank].size(); });
 }
 
-/// The fewest transfers of elements between ranks. For an element with P summands of which each replica has all, and
+struct Transfers {
+  int64_t fewest = 0;  // that any plan needs
+  int64_t summing = 0; // to add up all summands of what the source holds and the destination does not want
+};
+
+/// The fewest transfers of elements between ranks. For an element with P summands, of which each replica has all, and
 /// wanted on D ranks: some rank is the first to hold the sum, which takes P - 1 transfers if it held a summand and P if
-/// not, and every other of the D must still receive something. Along partial axes of the destination one lane will do.
-inline int64_t fewestTransfers(const ValueShape &shape, const Sharding &source, const Sharding &destination) {
+/// not, and every other of the D must still receive something. Of the lanes along the destination's partial axes one
+/// will do; if the source is partial too, nothing need be added up, and the bound is 0.
+inline Transfers fewestTransfers(const ValueShape &shape, const Sharding &source, const Sharding &destination) {
   std::map<int64_t, std::set<int>> holders;
   std::set<std::vector<int>> summands;
   for (int lane = 0; lane < source.mesh.lanes(); ++lane) {
@@ -177,22 +183,22 @@ inline int64_t fewestTransfers(const ValueShape &shape, const Sharding &source, 
   for (int lane = 0; lane < destination.mesh.lanes(); ++lane)
     for (int64_t element : elementsOf(shape, destination, lane))
       wanted[element][placeAlong(destination, lane, false)].insert(destination.mesh.ranks[lane]);
-  int64_t count = 0, parts = static_cast<int64_t>(summands.size());
-  for (const auto &[element, replicas] : wanted) {
-    if (!holders.count(element))
+  Transfers transfers;
+  int64_t parts = static_cast<int64_t>(summands.size());
+  for (const auto &[element, have] : holders) {
+    if (!wanted.count(element)) {
+      transfers.summing += parts - 1;
       continue;
-    const std::set<int> &have = holders.at(element);
-    int64_t lacking = 0;
-    for (const auto &[place, ranks] : replicas)
-      lacking += std::none_of(ranks.begin(), ranks.end(), [&](int rank) { return have.count(rank) > 0; });
-    if (parts == 1) {
-      count += lacking;
-    } else {
-      bool meets = lacking < static_cast<int64_t>(replicas.size());
-      count += parts - 1 + static_cast<int64_t>(replicas.size()) - (meets ? 1 : 0);
     }
+    int64_t lacking = 0, replicas = static_cast<int64_t>(wanted[element].size());
+    for (const auto &[place, ranks] : wanted[element])
+      lacking += std::none_of(ranks.begin(), ranks.end(), [&](int rank) { return have.count(rank) > 0; });
+    if (parts == 1)
+      transfers.fewest += lacking;
+    else if (destination.layout.partial.empty())
+      transfers.fewest += parts - 1 + replicas - (lacking < replicas ? 1 : 0);
   }
-  return count;
+  return transfers;
 }
 
 inline LocalBuffers noise(const ValueShape &shape, const Sharding &sharding, std::mt19937 &random) {

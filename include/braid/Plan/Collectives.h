@@ -15,6 +15,7 @@
 
 #include "braid/Plan/Exchange.h"
 
+#include <optional>
 #include <string_view>
 
 namespace braid::plan {
@@ -54,9 +55,9 @@ void measure(ReshardStep &step, const ValueShape &shape, const Links &links);
 ReshardStep transposed(const ReshardStep &step, const ValueShape &shape, const Links &links);
 
 /// The cheapest steps from one sharding to another on the same mesh. Both must be right. Rows that the destination
-/// holds and the source does not become zero.
-std::vector<ReshardStep> searchSteps(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                                     const Links &links);
+/// holds and the source does not become zero. Nothing if there are so many axes and dims that the search gives up.
+std::optional<std::vector<ReshardStep>> searchSteps(const ValueShape &shape, const Sharding &source,
+                                                    const Sharding &destination, const Links &links);
 
 /// Ways to get to a sharding by collectives and pads inside its own mesh: first none, then by gathering what was
 /// scattered over some of its replicated axes. Where each way begins is without partial axes.
