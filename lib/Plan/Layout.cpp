@@ -47,7 +47,11 @@ public:
       if (layout.dims.size() > maxDims)
         return Error{"a layout has at most " + std::to_string(maxDims) + " dims"};
     }
-    if (word() == "partial" && !axes(layout.partial))
+    skip();
+    size_t rest = at;
+    if (word() != "partial")
+      at = rest;
+    else if (!axes(layout.partial))
       return wrong(expected);
     skip();
     if (at != text.size())

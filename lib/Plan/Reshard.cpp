@@ -76,6 +76,19 @@ static Sharding refined(const Sharding &sharding, const Mesh &mesh,
   return result;
 }
 
+/// Whether every lane holds the same rows of both. Finer axes cut ragged rows at other places: 5 rows over 4 lanes are
+/// 2, 2, 1, 0, and over 2 x 2 lanes 2, 1, 2, 0.
+static bool sameRows(const ValueShape &shape, const Sharding &a, const Sharding &b) {
+  if (shape.rowDim < 0)
+    return true;
+  Division first = divide(shape, a), second = divide(shape, b);
+  for (int lane = 0; lane < a.mesh.lanes(); ++lane)
+    if (first.dims[shape.rowDim].parts[first.partOf(lane, shape.rowDim)] !=
+        second.dims[shape.rowDim].parts[second.partOf(lane, shape.rowDim)])
+      return false;
+  return true;
+}
+
 /// The source without the rows that the destination does not want, where no even axis cuts the rows of a lane.
 static Sharding wantedOf(const ValueShape &shape, const Sharding &source, const Rows &wanted) {
   if (shape.rowDim < 0 || source.layout.dims[shape.rowDim].size() != source.rows.axes.size())
@@ -171,9 +184,18 @@ Result<ReshardPlan> planReshard(const ValueShape &shape, const Sharding &source,
                    ", and no lane of the source holds it; give the sample to a lane of the source, or leave it out "
                    "at the destination"};
   ReshardPlan plan{shape, source, destination, links, {}};
-  Result<Refinement> common = refineMeshes(source.mesh, destination.mesh);
-  Sharding from = common ? refined(source, common->mesh, common->first) : source;
-  Sharding to = common ? refined(destination, common->mesh, common->second) : destination;
+  if (shape.rowDim < 0)
+    plan.source.rows = plan.destination.rows = {};
+  Sharding from = plan.source, to = plan.destination;
+  bool common = false;
+  if (Result<Refinement> finer = refineMeshes(source.mesh, destination.mesh)) {
+    Sharding finerFrom = refined(from, finer->mesh, finer->first), finerTo = refined(to, finer->mesh, finer->second);
+    common = sameRows(shape, from, finerFrom) && sameRows(shape, to, finerTo);
+    if (common) {
+      from = std::move(finerFrom);
+      to = std::move(finerTo);
+    }
+  }
   // Collectives need not carry rows that stay behind; an exchange sends none of them anyway.
   if (Sharding wanted = wantedOf(shape, from, to.rows);
       wanted.rows != from.rows && (common || !source.layout.partial.empty())) {
