@@ -47,7 +47,7 @@ struct Reached {
 
 class CollectiveSearch {
 public:
-  CollectiveSearch(const ValueShape &shape, const Sharding &source, const Sharding &destination, const Links &links)
+  CollectiveSearch(const ValueShape &shape, const Sharding &source, const Sharding &destination, const Network &links)
       : shape(shape), mesh(source.mesh), destination(destination), links(links) {
     start = stateOf(source);
     goal = stateOf(destination);
@@ -90,7 +90,7 @@ private:
   const ValueShape &shape;
   const Mesh &mesh;
   const Sharding &destination;
-  const Links &links;
+  const Network &links;
   State start, goal;
   std::vector<Rows> rowsTable;
   std::vector<int> family; // the destination's rows over 0, 1, ... of their axes
@@ -411,7 +411,7 @@ private:
 } // namespace
 
 std::optional<std::vector<ReshardStep>> searchSteps(const ValueShape &shape, const Sharding &source,
-                                                    const Sharding &destination, const Links &links) {
+                                                    const Sharding &destination, const Network &links) {
   return CollectiveSearch(shape, source, destination, links).run();
 }
 

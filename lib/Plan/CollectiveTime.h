@@ -13,7 +13,7 @@
 namespace braid::plan {
 
 /// Of the links that join lanes of a group.
-const Link &slowestLink(const Mesh &mesh, const std::vector<std::string> &axes, const Links &links);
+const Link &slowestLink(const Mesh &mesh, const std::vector<std::string> &axes, const Network &links);
 
 /// A ring of this many lanes that passes on one block each round. The block is the largest that any lane has.
 double collectiveTime(StepKind kind, int64_t lanes, const Link &link, int64_t blockBytes);

@@ -80,7 +80,7 @@ static int64_t allLocal(const Division &division) {
   return size;
 }
 
-void measure(ReshardStep &step, const ValueShape &shape, const Links &links) {
+void measure(ReshardStep &step, const ValueShape &shape, const Network &links) {
   step.bytes = 0;
   step.time = 0;
   if (step.kind == StepKind::Slice || step.kind == StepKind::Pad)
@@ -127,7 +127,7 @@ void measure(ReshardStep &step, const ValueShape &shape, const Links &links) {
   step.time = collectiveTime(step.kind, lanes, slowestLink(mesh, step.axes, links), block * shape.elementBytes);
 }
 
-const Link &slowestLink(const Mesh &mesh, const std::vector<std::string> &axes, const Links &links) {
+const Link &slowestLink(const Mesh &mesh, const std::vector<std::string> &axes, const Network &links) {
   for (const std::vector<int> &group : groupsOf(mesh, axes))
     for (int lane : group)
       if (links.nodeOf(mesh.ranks[lane]) != links.nodeOf(mesh.ranks[group[0]]))
@@ -140,7 +140,7 @@ double collectiveTime(StepKind kind, int64_t lanes, const Link &link, int64_t bl
   return rounds * link.time(double(blockBytes));
 }
 
-ReshardStep transposed(const ReshardStep &step, const ValueShape &shape, const Links &links) {
+ReshardStep transposed(const ReshardStep &step, const ValueShape &shape, const Network &links) {
   ReshardStep result = step;
   result.before = {step.after.mesh, step.after.layout.transposed(step.after.mesh), step.after.rows};
   result.after = {step.before.mesh, step.before.layout.transposed(step.before.mesh), step.before.rows};
@@ -184,7 +184,7 @@ static void add(std::vector<std::string> &to, const std::vector<std::string> &fr
 }
 
 std::vector<std::vector<ReshardStep>> waysInto(const ValueShape &shape, const Sharding &destination,
-                                               const Links &links) {
+                                               const Network &links) {
   Division division = divide(shape, destination);
   const std::vector<std::string> &partial = destination.layout.partial;
   std::vector<std::string> replicated = namesOf(destination.mesh, division.replicated);
@@ -218,7 +218,7 @@ std::vector<std::vector<ReshardStep>> waysInto(const ValueShape &shape, const Sh
   return ways;
 }
 
-std::vector<std::vector<ReshardStep>> waysOutOf(const ValueShape &shape, const Sharding &source, const Links &links) {
+std::vector<std::vector<ReshardStep>> waysOutOf(const ValueShape &shape, const Sharding &source, const Network &links) {
   const std::vector<std::string> &partial = source.layout.partial;
   if (partial.empty())
     return {{}};

@@ -66,7 +66,7 @@ struct Need {
 
 class ExchangePlanner {
 public:
-  ExchangePlanner(const Division &source, const Division &destination, const Links &links, bool nearFirst)
+  ExchangePlanner(const Division &source, const Division &destination, const Network &links, bool nearFirst)
       : source(source), destination(destination), links(links), nearFirst(nearFirst), sourceRegions(source),
         destinationRegions(destination) {}
 
@@ -82,7 +82,7 @@ public:
 
 private:
   const Division &source, &destination;
-  const Links &links;
+  const Network &links;
   bool nearFirst;
   Regions sourceRegions, destinationRegions;
   std::vector<std::vector<std::vector<Overlap>>> overlaps; // [dim][destination part]
@@ -349,7 +349,7 @@ static void orderByRounds(Exchange &exchange) {
   std::sort(exchange.copies.begin(), exchange.copies.end(), before);
 }
 
-Exchange planExchange(const Division &source, const Division &destination, const Links &links, bool nearFirst) {
+Exchange planExchange(const Division &source, const Division &destination, const Network &links, bool nearFirst) {
   Exchange exchange = ExchangePlanner(source, destination, links, nearFirst).run();
   orderByRounds(exchange);
   return exchange;
@@ -368,7 +368,7 @@ Exchange transposed(const Exchange &exchange) {
   return result;
 }
 
-double exchangeTime(const Exchange &exchange, int64_t elementBytes, const Links &links) {
+double exchangeTime(const Exchange &exchange, int64_t elementBytes, const Network &links) {
   std::unordered_map<int, double> sending, receiving;
   double most = 0;
   for (const Message &message : exchange.messages) {
@@ -378,7 +378,7 @@ double exchangeTime(const Exchange &exchange, int64_t elementBytes, const Links 
   return most;
 }
 
-double blockingTime(const Exchange &exchange, int64_t elementBytes, const Links &links) {
+double blockingTime(const Exchange &exchange, int64_t elementBytes, const Network &links) {
   std::unordered_map<int, double> ready;
   double most = 0;
   for (const Message &message : exchange.messages) {

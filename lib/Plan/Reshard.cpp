@@ -117,7 +117,7 @@ static Sharding wantedOf(const ValueShape &shape, const Sharding &source, const 
 }
 
 /// Whether a rank of one mesh shares a node with another rank of the other.
-static bool shareNodes(const Mesh &source, const Mesh &destination, const Links &links) {
+static bool shareNodes(const Mesh &source, const Mesh &destination, const Network &links) {
   std::unordered_set<int> nodes;
   for (int rank : source.ranks)
     nodes.insert(links.nodeOf(rank));
@@ -127,7 +127,7 @@ static bool shareNodes(const Mesh &source, const Mesh &destination, const Links 
 
 /// Tries all ways out of the source with all ways into the destination: fewest bytes, then least time.
 static std::vector<ReshardStep> stepsBetween(const ValueShape &shape, const Sharding &source,
-                                             const Sharding &destination, const Links &links) {
+                                             const Sharding &destination, const Network &links) {
   std::vector<bool> nearFirst{false};
   if (shareNodes(source.mesh, destination.mesh, links))
     nearFirst.push_back(true);
@@ -171,7 +171,7 @@ static std::vector<ReshardStep> stepsBetween(const ValueShape &shape, const Shar
 }
 
 Result<ReshardPlan> planReshard(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                                const Links &links, const ReshardOptions &options) {
+                                const Network &links, const ReshardOptions &options) {
   if (links.ranksPerNode < 1)
     return Error{"a node has " + std::to_string(links.ranksPerNode) + " ranks; it has at least 1"};
   if (Status status = checkSharding(shape, source, options.name + " at the source"); !status)

@@ -151,7 +151,7 @@ void check(const Form &from, const Form &to, Place place, bool rows, std::mt1993
     std::shuffle(source.mesh.ranks.begin(), source.mesh.ranks.end(), random);
     std::shuffle(destination.mesh.ranks.begin(), destination.mesh.ranks.end(), random);
   }
-  Links links;
+  Network links;
   links.ranksPerNode = 1 + static_cast<int>(random() % 8);
 
   Result<ReshardPlan> plan = planReshard(shape, source, destination, links, options);

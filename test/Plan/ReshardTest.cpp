@@ -26,7 +26,7 @@ static Sharding dataParallel(int dp, int tp, int firstRank, int64_t rows, const 
 }
 
 static ReshardPlan planned(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                           const Links &links = {}) {
+                           const Network &links = {}) {
   Result<ReshardPlan> plan = planReshard(shape, source, destination, links);
   EXPECT_TRUE(plan) << plan.error();
   if (!plan)

@@ -49,22 +49,22 @@ struct ReshardStep {
 std::vector<std::vector<int>> groupsOf(const Mesh &mesh, const std::vector<std::string> &axes);
 
 /// Fills in bytes and time from the rest.
-void measure(ReshardStep &step, const ValueShape &shape, const Links &links);
+void measure(ReshardStep &step, const ValueShape &shape, const Network &links);
 
 /// The transposed step: from the transposed layout after to the transposed layout before.
-ReshardStep transposed(const ReshardStep &step, const ValueShape &shape, const Links &links);
+ReshardStep transposed(const ReshardStep &step, const ValueShape &shape, const Network &links);
 
 /// The cheapest steps from one sharding to another on the same mesh. Both must be right. Rows that the destination
 /// holds and the source does not become zero. Nothing if there are so many axes and dims that the search gives up.
 std::optional<std::vector<ReshardStep>> searchSteps(const ValueShape &shape, const Sharding &source,
-                                                    const Sharding &destination, const Links &links);
+                                                    const Sharding &destination, const Network &links);
 
 /// Ways to get to a sharding by collectives and pads inside its own mesh: first none, then by gathering what was
 /// scattered over some of its replicated axes. Where each way begins is without partial axes.
 std::vector<std::vector<ReshardStep>> waysInto(const ValueShape &shape, const Sharding &destination,
-                                               const Links &links);
+                                               const Network &links);
 /// The same for leaving a sharding: partial axes are reduced and scattered, each replica taking one part before.
-std::vector<std::vector<ReshardStep>> waysOutOf(const ValueShape &shape, const Sharding &source, const Links &links);
+std::vector<std::vector<ReshardStep>> waysOutOf(const ValueShape &shape, const Sharding &source, const Network &links);
 
 } // namespace braid::plan
 

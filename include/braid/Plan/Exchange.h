@@ -15,7 +15,7 @@
 #define BRAID_PLAN_EXCHANGE_H
 
 #include "braid/Plan/Layout.h"
-#include "braid/Plan/Links.h"
+#include "braid/Plan/Network.h"
 
 namespace braid::plan {
 
@@ -46,16 +46,16 @@ struct Exchange {
 
 /// Both shardings must be right and without partial axes. With `nearFirst`, replicas on a receiver's node serve it.
 /// Rows that the destination holds and the source does not are left alone.
-Exchange planExchange(const Division &source, const Division &destination, const Links &links, bool nearFirst);
+Exchange planExchange(const Division &source, const Division &destination, const Network &links, bool nearFirst);
 
 /// The same boxes from the destination back to the source. A receiver adds up what it gets.
 Exchange transposed(const Exchange &exchange);
 
 /// When the busiest sender or receiver is done; sending and receiving overlap.
-double exchangeTime(const Exchange &exchange, int64_t elementBytes, const Links &links);
+double exchangeTime(const Exchange &exchange, int64_t elementBytes, const Network &links);
 
 /// When all are done if every message keeps both its ends busy and ranks follow the global order.
-double blockingTime(const Exchange &exchange, int64_t elementBytes, const Links &links);
+double blockingTime(const Exchange &exchange, int64_t elementBytes, const Network &links);
 
 } // namespace braid::plan
 

@@ -21,7 +21,7 @@ namespace braid::plan {
 struct ReshardPlan {
   ValueShape shape;
   Sharding source, destination;
-  Links links;
+  Network links;
   std::vector<ReshardStep> steps;
 
   int64_t bytes() const;            // over links, of all ranks together
@@ -36,7 +36,7 @@ struct ReshardOptions {
 };
 
 Result<ReshardPlan> planReshard(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                                const Links &links = {}, const ReshardOptions &options = {});
+                                const Network &links = {}, const ReshardOptions &options = {});
 
 /// The transposed plan: takes gradients of what `plan` makes to gradients of what it takes. What a side held replicated
 /// it holds partial here, and the reverse.

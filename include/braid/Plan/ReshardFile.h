@@ -21,7 +21,7 @@ namespace braid::plan {
 struct ReshardProblem {
   ValueShape shape;
   Sharding source, destination;
-  Links links;
+  Network links;
   ReshardOptions options;
 };
 

@@ -1,4 +1,4 @@
-//===- Links.h - What messages between ranks cost ---------------*- C++ -*-===//
+//===- Network.h - What messages between ranks cost -------------*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BRAID_PLAN_LINKS_H
-#define BRAID_PLAN_LINKS_H
+#ifndef BRAID_PLAN_NETWORK_H
+#define BRAID_PLAN_NETWORK_H
 
 #include <cstdint>
 
@@ -25,7 +25,7 @@ struct Link {
   double time(double bytes) const { return latency + bytes / bandwidth; }
 };
 
-struct Links {
+struct Network {
   int ranksPerNode = 8; // rank r is on node r / ranksPerNode
   Link inside{2e-6, 450e9};
   Link across{5e-6, 50e9};
@@ -36,4 +36,4 @@ struct Links {
 
 } // namespace braid::plan
 
-#endif // BRAID_PLAN_LINKS_H
+#endif // BRAID_PLAN_NETWORK_H
