@@ -234,7 +234,7 @@ TEST(ReshardBruteForce, SampleOfEightLanes) {
   std::mt19937 random(3);
   Totals totals;
   std::vector<Form> forms[2] = {allForms(8, 3, 2), allForms(8, 3, 3)};
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 4000; ++i) {
     const std::vector<Form> &list = forms[i % 2];
     const Form &from = list[random() % list.size()], &to = list[random() % list.size()];
     check(from, to, static_cast<Place>(random() % 4), random() % 2, random, totals);
