@@ -50,6 +50,9 @@ struct FormStages : impl::FormStagesBase<FormStages> {
     int64_t count = microbatches ? microbatches : file && file->schedule ? file->schedule->microbatches : 1;
     if (count < 1)
       return module.emitError() << "the number of micro-batches must be at least 1, not " << count;
+    if (count > plan::maxMicrobatches)
+      return module.emitError() << "the number of micro-batches must be at most " << plan::maxMicrobatches << ", not "
+                                << count << ": a step's schedule lists each of them";
     if (auto whole = module->getAttrOfType<StringAttr>("braid.whole_loss"); whole && count > 1)
       return main.emitError() << "the loss is no sum over samples, so the batch cannot be divided into " << count
                               << " micro-batches: " << whole.getValue() << "; use --microbatches 1";
