@@ -1,0 +1,44 @@
+//===- Fit.cpp - braid-sim fit --------------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Command.h"
+
+#include "braid/Plan/CostCurve.h"
+
+using namespace braid;
+using namespace braid::plan;
+
+namespace {
+struct Options {
+  std::string profile, output;
+};
+} // namespace
+
+static Status run(const Options &options) {
+  Result<std::string> text = sim::readFile("profile", options.profile);
+  if (!text)
+    return Error{text.error()};
+  Result<std::vector<Profile>> profiles = parseProfiles(*text, options.profile);
+  if (!profiles)
+    return Error{profiles.error()};
+  std::vector<CostCurve> curves;
+  for (const Profile &profile : *profiles) {
+    Result<CostCurve> curve = fitCurve(profile);
+    if (!curve)
+      return Error{options.profile + ": " + curve.error()};
+    curves.push_back(*curve);
+  }
+  return sim::writeFile(options.output, curvesJson(curves));
+}
+
+void addFit(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand("fit", "Fit T(x) = a x^2 + b x + c to timed units; docs/Costs.md, section 3");
+  command->add_option("--profile", options->profile, "JSON file of profiles")->required();
+  command->add_option("-o,--output", options->output, "File to write; standard output without");
+  sim::onRun(command, options, run);
+}
