@@ -1,0 +1,73 @@
+//===- Plan.cpp - braid-sim plan ------------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Command.h"
+
+#include "braid/Plan/Planner.h"
+
+#include <chrono>
+#include <cstdio>
+
+using namespace braid;
+using namespace braid::plan;
+
+namespace {
+struct Options {
+  std::string input, output;
+  int keep = 5;
+};
+} // namespace
+
+static void print(const PlannerProblem &problem, const Evaluation &evaluation) {
+  std::printf("%s\n  %.4g s a step by the table, %.4g by the closed form; %.4g samples a second\n",
+              evaluation.candidate.str().c_str(), evaluation.time(), evaluation.seconds,
+              problem.batch / evaluation.time());
+  std::printf("  %d micro-batches; %.1f GB of %.0f on the fullest device (%s)\n", evaluation.microbatches,
+              evaluation.peakBytes / 1e9, problem.hardware.memory / 1e9, evaluation.fullest.c_str());
+}
+
+static Status run(const Options &options) {
+  Result<std::string> text = sim::readFile("model", options.input);
+  if (!text)
+    return Error{text.error()};
+  Result<PlannerProblem> problem = parsePlannerProblem(*text, options.input);
+  if (!problem)
+    return Error{problem.error()};
+  auto start = std::chrono::steady_clock::now();
+  Result<PlannerResult> found = searchPlans(*problem, {.keep = options.keep});
+  if (!found)
+    return Error{options.input + ": " + found.error()};
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Evaluation &chosen = found->best.front();
+  std::printf("chosen of %lld pipelines in %.2f s (%lld schedules did not fit):\n",
+              static_cast<long long>(found->tried), seconds, static_cast<long long>(found->tooLarge));
+  print(*problem, chosen);
+  const StepParts &parts = chosen.parts;
+  double total = parts.total() / 100;
+  std::printf("  matrix products %.1f %%, memory traffic %.1f, launches %.1f, links inside nodes %.1f, between nodes "
+              "%.1f, bubble %.1f, encoder's phases %.1f, gradients %.1f, optimizer %.1f, reshard %.2f\n",
+              parts.matmul / total, parts.memory / total, parts.launch / total, parts.nodeLink / total,
+              parts.crossLink / total, parts.bubble / total, parts.encoder / total, parts.gradients / total,
+              parts.update / total, parts.reshard / total);
+  for (size_t i = 1; i < found->best.size(); ++i) {
+    std::printf("runner-up %zu, %s:\n", i, explain(chosen, found->best[i]).c_str());
+    print(*problem, found->best[i]);
+  }
+  if (options.output.empty())
+    return {};
+  return sim::writeFile(options.output, planYaml(*problem, chosen));
+}
+
+void addPlan(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command =
+      app.add_subcommand("plan", "Choose meshes, layouts, stages and schedule of a model; docs/Costs.md, section 5");
+  command->add_option("model", options->input, "YAML file of the model, the batch and the cluster")->required();
+  command->add_option("-o,--output", options->output, "Write the chosen plan.yaml here; - is standard output");
+  command->add_option("--keep", options->keep, "Plans to print")->check(CLI::Range(1, 100))->capture_default_str();
+  sim::onRun(command, options, run);
+}
