@@ -44,7 +44,7 @@ public:
       return {nullptr, nullptr, &release, cpu};
     void *data = take(bytes);
     TORCH_CHECK_WITH(OutOfMemoryError, data, "cannot allocate ", bytes, " bytes: the process holds ",
-                     statistics.allocated, " bytes of tensors");
+                     read().allocated, " bytes of tensors");
     return {data, data, &release, cpu};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -63,6 +63,8 @@ private:
   static void release(void *data);
 
   void *take(size_t bytes) {
+    if (bytes > static_cast<size_t>(limit - begin))
+      return nullptr;
     size_t size = (bytes + alignment - 1) / alignment * alignment + sizeof(Header);
     std::lock_guard lock(mutex);
     Header *block = size <= largestSmall ? takeSmall(size) : takeLarge(size);

@@ -106,7 +106,7 @@ static void runAll(const Space &space, const braid_kernel &kernel) {
   constexpr int64_t grain = 32768; // elements that pay for another thread, as in ATen
   if (at::get_num_threads() == 1 || rows * columns <= grain)
     return runRows(space, code, 0, rows);
-  if (rows > 1 || kernel.reduces) {
+  if (rows > 1 || kernel.whole_rows) {
     at::parallel_for(0, rows, std::max<int64_t>(1, grain / std::max<int64_t>(columns, 1)),
                      [&](int64_t begin, int64_t end) { runRows(space, code, begin, end); });
     return;
@@ -181,7 +181,7 @@ extern "C" braid_status braid_rt_launch(const braid_kernel *kernel, const int64_
     bool empty = false;
     for (int dim = 0; dim < space.rank; ++dim) {
       space.sizes[dim] = sizes[dim];
-      empty |= sizes[dim] == 0 && (dim + 1 < space.rank || !kernel->reduces);
+      empty |= sizes[dim] == 0 && (dim + 1 < space.rank || !kernel->whole_rows);
     }
     std::array<at::Tensor, maxOperands> tensors;
     for (int i = 0; i < kernel->num_inputs; ++i)
@@ -189,7 +189,7 @@ extern "C" braid_status braid_rt_launch(const braid_kernel *kernel, const int64_
     for (int i = 0; i < kernel->num_outputs; ++i)
       tensors[kernel->num_inputs + i] = addOutput(space, kernel->operands[kernel->num_inputs + i]);
     if (!empty) {
-      space.simplify(kernel->reduces);
+      space.simplify(kernel->whole_rows);
       runAll(space, *kernel);
     }
     for (int i = 0; i < kernel->num_outputs; ++i)

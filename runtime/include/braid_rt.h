@@ -98,7 +98,7 @@ typedef struct {
   const char *name;
   int32_t num_inputs, num_outputs;
   int32_t rank;    /* of the space that it runs over */
-  int32_t reduces; /* whether a row has to be whole */
+  int32_t whole_rows; /* whether a row must not be cut, nor joined with the next */
   const braid_kernel_operand *operands;
   braid_kernel_code code;
   braid_kernel_code special; /* for x86-64-v3 (AVX2, FMA); may be NULL */

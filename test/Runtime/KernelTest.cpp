@@ -14,6 +14,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
@@ -49,6 +50,15 @@ void rowSum(char *const *pointers, const int64_t *strides, int64_t rows, int64_t
 }
 const braid_kernel_operand rowSumOperands[] = {{BRAID_F64, 0}, {BRAID_I64, 2}, {BRAID_F64, 2}, {BRAID_F64, 1}};
 const braid_kernel rowSumKernel = {"row_sum", 2, 2, 3, 1, rowSumOperands, rowSum, nullptr};
+
+/// out = the element's number in its row
+void column(char *const *pointers, const int64_t *strides, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      reinterpret_cast<int64_t *>(pointers[1] + r * strides[1])[c] = c;
+}
+const braid_kernel_operand columnOperands[] = {{BRAID_F32, 1}, {BRAID_I64, 0}};
+const braid_kernel columnKernel = {"column", 1, 1, 2, 1, columnOperands, column, nullptr};
 
 const braid_site site = {"net.layers.3", "modeling.py", 42};
 
@@ -96,6 +106,16 @@ TEST(Kernel, ManyElementsOnThreads) {
   at::set_num_threads(3);
   expectAddScaled({7, 129, 257}, at::randn({7, 129, 257}), at::randn({129, 257}), at::randn({7, 1, 1}));
   expectAddScaled({1, 1, 200003}, at::randn({200003}), at::randn({200003}), at::randn({}));
+  at::set_num_threads(threads);
+}
+TEST(Kernel, WholeRowsAreNeitherCutNorJoined) {
+  int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  for (std::vector<int64_t> sizes : {std::vector<int64_t>{1, 200003}, {3, 5}}) {
+    std::vector<at::Tensor> results;
+    ASSERT_EQ(launch(columnKernel, sizes, {at::randn({})}, results), 0) << braid_rt_message();
+    EXPECT_TRUE(at::equal(results[0], at::arange(sizes[1]).expand(sizes)));
+  }
   at::set_num_threads(threads);
 }
 TEST(Kernel, EmptyBatch) {

@@ -470,6 +470,7 @@ class Elementwise(nn.Module):
         self.up = nn.Linear(s.hidden, s.ffn)
         self.scale = nn.Parameter(torch.rand(s.ffn) + 0.5)
         self.rows = nn.Parameter(torch.rand(4, 1))
+        self.square = nn.Parameter(torch.randn(4, 4))
         self.down = nn.Linear(s.ffn, s.hidden)
 
     def forward(self, x, y):
@@ -480,6 +481,9 @@ class Elementwise(nn.Module):
         c = c + (b**2 + 1).reciprocal() - (c**3).clamp(-4, 4) * 0.01 + torch.erf(b) + (2 - c) / 3
         d = torch.where((c > 0) & ~(h <= 0.1), F.relu(c), torch.maximum(a, torch.minimum(b, c)) - c)
         d = torch.sub(d, b, alpha=0.25) + (h != 0).to(h.dtype) + (d * 0 + 3).long().to(h.dtype)
+        # A square, where a sum that drops its dim could pass for one that keeps it.
+        q = torch.sigmoid(self.square)
+        d = torch.cat([d[:, :16] + (q / q.sum(-1) - q.mean(-1)).flatten(), d[:, 16:]], 1)
         # Rows: a norm, a softmax by hand, a reduction that drops the dim.
         n = d * torch.rsqrt(d.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale
         e = torch.exp(n - n.detach().amax(-1, keepdim=True))

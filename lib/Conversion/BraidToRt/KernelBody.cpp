@@ -46,6 +46,12 @@ bool isRowReduction(Operation *op, int64_t operandRank) {
       .Default(false);
 }
 
+bool dropsRowDim(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<SumDimOp, MeanDimOp, AmaxOp>([](auto reduction) { return !reduction.getKeepdim(); })
+      .Default(false);
+}
+
 bool needsRows(Operation *op) {
   return isa<SumDimOp, MeanDimOp, AmaxOp, SoftmaxOp, NativeSoftmaxOp, LogSoftmaxOp, NativeLogSoftmaxOp,
              SoftmaxBackwardDataOp, LogSoftmaxBackwardDataOp>(op);
@@ -75,12 +81,14 @@ public:
     if (auto real = dyn_cast<FloatAttr>(value))
       return isFloat() ? constant(real.getValueAsDouble()) : Value();
     APInt bits = cast<IntegerAttr>(value).getValue();
+    if (type.isInteger(1) && !bits.isZero() && !bits.isOne())
+      return nullptr; // ATen compares bools with integers as integers
     if (isFloat())
       return constant(value.getType().isInteger(1) ? bits.getBoolValue() : bits.signedRoundToDouble());
     return arith::ConstantOp::create(
         b, b.getIntegerAttr(type, value.getType().isInteger(1) ? int64_t(bits.getBoolValue()) : bits.getSExtValue()));
   }
-  Value cast_(Value value) const {
+  Value convert(Value value) const {
     Type from = value.getType();
     if (from == type)
       return value;
@@ -203,7 +211,7 @@ Value emitScalar(OpBuilder &builder, Operation *op, ValueRange raw) {
           TanhBackwardOp, ThresholdBackwardOp, SumDimOp, MeanDimOp, AmaxOp, SoftmaxOp, NativeSoftmaxOp, LogSoftmaxOp,
           NativeLogSoftmaxOp, SoftmaxBackwardDataOp, LogSoftmaxBackwardDataOp>(op))
     for (Value value : raw)
-      x.push_back(s.cast_(value));
+      x.push_back(s.convert(value));
   using Real = arith::CmpFPredicate;
   using Integer = arith::CmpIPredicate;
   /// x + alpha y
@@ -289,7 +297,7 @@ Value emitScalar(OpBuilder &builder, Operation *op, ValueRange raw) {
       .Case([&](WhereOp) -> Value {
         if (!raw[0].getType().isInteger(1))
           return nullptr;
-        return s.select(raw[0], s.cast_(raw[1]), s.cast_(raw[2]));
+        return s.select(raw[0], s.convert(raw[1]), s.convert(raw[2]));
       })
       .Case([&](EqOp e) { return emitCompare(s, e, Real::OEQ, Integer::eq, raw); })
       .Case([&](NeOp e) { return emitCompare(s, e, Real::UNE, Integer::ne, raw); })
@@ -333,7 +341,7 @@ Value emitScalar(OpBuilder &builder, Operation *op, ValueRange raw) {
       })
       .Case([&](SumDimOp) -> Value { return rt::RowSumOp::create(s.b, x[0]).getResult(); })
       .Case([&](MeanDimOp) -> Value {
-        Value size = s.cast_(rt::RowSizeOp::create(s.b, s.b.getI64Type()));
+        Value size = s.convert(rt::RowSizeOp::create(s.b, s.b.getI64Type()));
         return s.div(rt::RowSumOp::create(s.b, x[0]), size);
       })
       .Case([&](AmaxOp) -> Value { return rt::RowMaxOp::create(s.b, x[0]).getResult(); })

@@ -21,6 +21,9 @@ mlir::TypedAttr getSplatScalar(mlir::Value tensor);
 /// Whether the op reduces the last dim of its operand, and nothing else.
 bool isRowReduction(mlir::Operation *op, int64_t operandRank);
 
+/// Whether the op is a reduction whose result lacks the dim.
+bool dropsRowDim(mlir::Operation *op);
+
 /// Whether an element of the result depends on the whole row, as in softmax.
 bool needsRows(mlir::Operation *op);
 

@@ -130,7 +130,7 @@ private:
       return;
     if (first.ops.size() + second.ops.size() > 64 || countOperands(first, second) > maxOperands)
       return;
-    if (reaches(producer, consumer))
+    if (usesDropped(first, second) || reaches(producer, consumer))
       return;
     if (a != b && firstRows)
       first.space = second.space;
@@ -140,6 +140,15 @@ private:
     first.last = std::max(first.last, second.last);
     second = {};
     parents[consumer] = producer;
+  }
+
+  /// Whether `second` reads a reduction of `first` that dropped its dim. Such a value has the rows of the space, but
+  /// broadcasts as if its last dim were the space's: it is no row value.
+  static bool usesDropped(const Node &first, const Node &second) {
+    return llvm::any_of(first.ops, [&](Operation *op) {
+      return dropsRowDim(op) &&
+             llvm::any_of(op->getUsers(), [&](Operation *user) { return llvm::is_contained(second.ops, user); });
+    });
   }
 
   size_t countOperands(const Node &first, const Node &second) {

@@ -72,11 +72,15 @@ FailureOr<StringAttr> KernelEmitter::run(StringRef cpu) {
   };
   describe(body.getArgumentTypes(), kernel.getInputs());
   describe(end.getOperandTypes(), kernel.getOutputs());
+  // Rows are whole where anything depends on more than the element: then neither threads nor the merging of dims may
+  // cut them.
+  bool wholeRows = numPhases > 1 || llvm::any_of(kernel.getOutputs(), [](int32_t kind) { return kind != 0; }) ||
+                   llvm::any_of(body, [](Operation &op) { return isa<rt::ColumnOp, rt::RowSizeOp>(op); });
   StringAttr result = program.structure(
       (name + ".kernel"),
       {program.string(kernel.getSymName()), static_cast<int32_t>(kernel.getInputs().size()),
        static_cast<int32_t>(kernel.getOutputs().size()), static_cast<int32_t>(kernel.getRank()),
-       static_cast<int32_t>(numPhases > 1), program.bytes(operands, 4), general.getSymNameAttr(), special});
+       static_cast<int32_t>(wholeRows), program.bytes(operands, 4), general.getSymNameAttr(), special});
   kernel.erase();
   return result;
 }

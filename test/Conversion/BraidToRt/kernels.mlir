@@ -85,3 +85,17 @@ func.func private @loss(%dy: tensor<f32>, %p: tensor<4x8xf32>, %t: tensor<4xi64>
   %1 = braid._log_softmax_backward_data(grad_output = %0, output = %p, dim = 1, input_dtype = f32) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
+
+// -----
+
+// A reduction that drops its dim broadcasts along rows, not along columns, as the sizes of a square hide.
+// CHECK-LABEL: func.func private @square
+// CHECK: rt.launch
+// CHECK: rt.launch
+func.func private @square(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = braid.exp(self = %x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = braid.sum_dim(self = %0, dim = [-1], keepdim = false) : (tensor<4x4xf32>) -> tensor<4xf32>
+  %2 = braid.div(self = %0, other = %1) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %3 = braid.neg(self = %2) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}

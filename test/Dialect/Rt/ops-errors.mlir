@@ -107,3 +107,28 @@ func.func private @f(%x: !rt.tensor) {
   rt.release %0
   return
 }
+
+// -----
+
+// expected-error @+1 {{has an operand of kind 3; there are 0, 1 and 2}}
+rt.kernel @k rank 1 inputs [3] outputs [0] {
+^bb0(%x: f32):
+  rt.yield %x : f32
+}
+
+// -----
+
+// expected-error @+1 {{has an output of kind 1 that differs along the row; reduce it, or make it 0}}
+rt.kernel @k rank 1 inputs [0] outputs [1] {
+^bb0(%x: f32):
+  %0 = arith.negf %x : f32
+  rt.yield %0 : f32
+}
+
+// -----
+
+func.func private @f() {
+  // expected-error @+1 {{expects parent op 'rt.kernel'}}
+  %0 = rt.column
+  return
+}

@@ -244,6 +244,21 @@ LogicalResult KernelOp::verifyRegions() {
   if (block.getNumArguments() != getInputs().size() || end.getNumOperands() != getOutputs().size())
     return emitOpError() << "has kinds for " << getInputs().size() << " inputs and " << getOutputs().size()
                          << " outputs, and code for " << block.getNumArguments() << " and " << end.getNumOperands();
+  for (int32_t kind : llvm::concat<const int32_t>(getInputs(), getOutputs()))
+    if (kind < 0 || kind > 2)
+      return emitOpError() << "has an operand of kind " << kind << "; there are 0, 1 and 2";
+  llvm::SmallDenseSet<Value> perElement;
+  for (auto [argument, kind] : llvm::zip(block.getArguments(), getInputs()))
+    if (kind == 0)
+      perElement.insert(argument);
+  for (Operation &op : block.without_terminator()) {
+    bool varies = isa<ColumnOp>(op) || llvm::any_of(op.getOperands(), [&](Value x) { return perElement.contains(x); });
+    if (varies && !isa<RowSumOp, RowMaxOp>(op))
+      perElement.insert(op.result_begin(), op.result_end());
+  }
+  for (auto [value, kind] : llvm::zip(end.getOperands(), getOutputs()))
+    if (kind != 0 && perElement.contains(value))
+      return emitOpError() << "has an output of kind " << kind << " that differs along the row; reduce it, or make it 0";
   for (Type type : llvm::concat<const Type>(block.getArgumentTypes(), end.getOperandTypes()))
     if (!getDtype(type))
       return emitOpError() << "has elements of type " << type << ", which the runtime lacks";

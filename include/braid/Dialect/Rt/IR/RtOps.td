@@ -98,7 +98,7 @@ def Rt_YieldOp : Rt_Op<"yield", [Terminator, Pure, HasParent<"KernelOp">]> {
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-class Rt_RowOp<string mnemonic, string text> : Rt_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
+class Rt_RowOp<string mnemonic, string text> : Rt_Op<mnemonic, [Pure, HasParent<"KernelOp">, SameOperandsAndResultType]> {
   let summary = text # " of a value over the row, in a kernel";
   let arguments = (ins AnyFloat:$value);
   let results = (outs AnyFloat:$result);
@@ -107,13 +107,13 @@ class Rt_RowOp<string mnemonic, string text> : Rt_Op<mnemonic, [Pure, SameOperan
 def Rt_RowSumOp : Rt_RowOp<"row_sum", "The sum">;
 def Rt_RowMaxOp : Rt_RowOp<"row_max", "The maximum">;
 
-def Rt_RowSizeOp : Rt_Op<"row_size", [Pure]> {
+def Rt_RowSizeOp : Rt_Op<"row_size", [Pure, HasParent<"KernelOp">]> {
   let summary = "The number of elements in a row, in a kernel";
   let results = (outs I64:$result);
   let assemblyFormat = "attr-dict";
 }
 
-def Rt_ColumnOp : Rt_Op<"column", [Pure]> {
+def Rt_ColumnOp : Rt_Op<"column", [Pure, HasParent<"KernelOp">]> {
   let summary = "The number of the element in its row, in a kernel";
   let results = (outs I64:$result);
   let assemblyFormat = "attr-dict";
