@@ -31,7 +31,7 @@ with tempfile.TemporaryDirectory(prefix="braid-bench-") as folder:
     conditions, before = Conditions(), child_cpu_s()
     run(
         [out / "train", *(["--local", args.stages] if args.stages > 1 else []), "--threads", args.threads, "--quiet",
-         "--data", out / "batch.safetensors", "--steps", args.warmup + args.steps, "--optimizer", "adamw", "--out", out / "run"]
+         "--data", out / "batch.safetensors", "--steps", args.warmup + args.steps, "--optimizer", "adamw", "--out", out / "run", "--overwrite"]
     )  # fmt: skip
     conditions = conditions.end(child_cpu_s() - before)
     lines = [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]

@@ -8,6 +8,7 @@
 #include "runtime/core/Executor.h"
 #include "runtime/core/Text.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace braid;
@@ -33,6 +34,8 @@ plan::Result<StepReport> Executor::step(int64_t number, const Batches &data) {
   current = &data.step(number);
   if (plan::Status status = begin(); !status)
     return plan::Error{text("step ", number, ": ", status.error())};
+  if (!report.problem.empty())
+    return report;
   for (const plan::Action &action : program.schedule.rows[rank]) {
     if (action.kind == ActionKind::Idle)
       continue;
@@ -71,20 +74,21 @@ plan::Status Executor::begin() {
   }
 }
 
-/// What each loss term divides by, over all micro-batches, from the inputs alone: so every rank counts for itself.
+/// What each loss term divides by, over all micro-batches, from the inputs alone: so every rank counts for itself, also
+/// one that divides nothing, and all of them know of a count of 0.
 plan::Status Executor::countTerms() {
   counts.clear();
-  bool used = false;
-  for (const ModelStage &stage : program.stages)
-    used |= stage.rank == rank && !stage.counts.empty();
-  if (!used)
+  if (program.counts.names.empty())
     return {};
   std::vector<int64_t> totals(program.counts.names.size());
   for (int m = 0; m < program.microbatches; ++m) {
     std::vector<Tensor> inputs;
     std::vector<braid_tensor> operands;
     for (int input : program.counts.inputs) {
-      inputs.push_back(batches->slice(program, *current, input, m));
+      plan::Result<Tensor> slice = batches->slice(program, *current, input, m);
+      if (!slice)
+        return plan::Error{slice.error()};
+      inputs.push_back(std::move(*slice));
       operands.push_back(inputs.back().get());
     }
     plan::Result<std::vector<Tensor>> results = call(program.counts.function, m, operands, totals.size());
@@ -95,8 +99,8 @@ plan::Status Executor::countTerms() {
   }
   for (size_t i = 0; i < totals.size(); ++i) {
     if (totals[i] == 0)
-      return plan::Error{text("the loss is undefined: ", program.counts.names[i],
-                              " divides by the number of its targets, and this batch has 0; leave such batches out")};
+      report.problem = text("the loss is undefined: ", program.counts.names[i],
+                            " divides by the number of its targets, and this batch has 0; leave such batches out");
     braid_tensor count = nullptr;
     if (braid_rt_scalar(totals[i], &count))
       return plan::Error{braid_rt_message()};
@@ -177,8 +181,12 @@ plan::Status Executor::forward(const plan::Action &action) {
   int m = action.microbatch;
   std::vector<braid_tensor> operands = parameterOperands(stage);
   std::vector<Tensor> own;
-  for (int input : stage.inputs)
-    own.push_back(batches->slice(program, *current, input, m));
+  for (int input : stage.inputs) {
+    plan::Result<Tensor> slice = batches->slice(program, *current, input, m);
+    if (!slice)
+      return plan::Error{slice.error()};
+    own.push_back(std::move(*slice));
+  }
   for (int edge : stage.edgesIn) {
     if (!values[edge][m])
       return plan::Error{text("value ", program.values[program.edges[edge].value].name,
@@ -303,18 +311,52 @@ plan::Status Executor::fullBackward(const plan::Action &action) {
 // The end of a step
 //===----------------------------------------------------------------------===//
 
+int Executor::nonFinite(double sumOfSquares) const {
+  bool loss = false;
+  for (size_t stage = 0; stage < losses.size(); ++stage)
+    loss |= program.stages[stage].rank == rank && !std::isfinite(losses[stage]);
+  int parameter = std::isfinite(sumOfSquares) ? -1 : parameters.firstNonFinite();
+  return loss + 2 * (parameter + 1);
+}
+
+void Executor::describeNonFinite(const std::vector<double> &ofRanks) {
+  // Where the loss is not finite the gradients before it are not either: it is the loss that wants explaining.
+  auto isLoss = [](double code) { return int64_t(code) % 2 == 1; };
+  auto found = std::find_if(ofRanks.begin(), ofRanks.end(), isLoss);
+  if (found == ofRanks.end())
+    found = std::find_if(ofRanks.begin(), ofRanks.end(), [](double code) { return code != 0; });
+  if (found == ofRanks.end())
+    return;
+  report.culprit = static_cast<int>(found - ofRanks.begin());
+  std::string what = isLoss(*found) ? "the loss is not finite"
+                                    : text("the gradient of ", program.parameters[size_t(*found) / 2 - 1].name,
+                                           " is not finite, or too large to square");
+  report.problem = text(what, " on rank ", report.culprit,
+                        "; lower the learning rate or set --clip-norm, look at the data of this step, or pass "
+                        "--on-nonfinite continue");
+}
+
 plan::Status Executor::norm() {
-  double total = parameters.sumOfSquares();
+  // The sum of squares, and what is not finite on each rank: all ranks leave the step out, or none.
+  std::vector<double> sums(1 + program.worldSize);
+  sums[0] = parameters.sumOfSquares();
+  sums[1 + rank] = nonFinite(sums[0]);
   if (transport)
-    if (plan::Status status = transport->allReduceSum(&total, 1); !status)
+    if (plan::Status status = transport->allReduceSum(sums.data(), sums.size()); !status)
       return status;
-  report.gradientNorm = std::sqrt(total);
+  report.gradientNorm = std::sqrt(sums[0]);
   if (options.keepGradients) {
     options.keepGradients = false;
     for (size_t i = 0; i < program.parameters.size(); ++i)
       if (program.rankOf(program.parameters[i]) == rank)
         if (Tensor gradient = parameters.homeGradient(static_cast<int>(i)))
           kept[static_cast<int>(i)] = gradient.clone();
+  }
+  if (!options.updateNonFinite)
+    describeNonFinite({sums.begin() + 1, sums.end()});
+  if (!report.problem.empty()) {
+    parameters.clearGradients(); // and so the update finds nothing to do
+    return {};
   }
   // torch.nn.utils.clip_grad_norm_'s factor.
   constexpr double clipEps = 1e-6;

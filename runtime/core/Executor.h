@@ -31,13 +31,17 @@ namespace braid::runtime {
 struct StepReport {
   double loss = 0; // on rank 0
   double gradientNorm = 0;
+  /// Why the step changed no parameter, the same on every rank; empty where all is well.
+  std::string problem;
+  int culprit = 0; // the rank that the problem arose on
 };
 
 class Executor {
 public:
   struct Options {
-    double clipNorm = 0;        // 0: none
-    bool keepGradients = false; // copies of the next step's gradients, before clipping
+    double clipNorm = 0;          // 0: none
+    bool keepGradients = false;   // copies of the next step's gradients, before clipping
+    bool updateNonFinite = false; // with a loss or gradients that are no finite numbers
   };
 
   /// `transport` is null for a program of one rank.
@@ -62,6 +66,9 @@ private:
   plan::Status receiveEdges(const plan::Action &action);
   plan::Status exchangeTied(const plan::Action &action);
   plan::Status norm();
+  /// What is not finite on this rank: 1 for a loss, plus 2 (n + 1) for the gradient of parameter n; 0 where all is.
+  int nonFinite(double sumOfSquares) const;
+  void describeNonFinite(const std::vector<double> &ofRanks);
   plan::Status exchangeLoss(const plan::Action &action);
 
   plan::Status send(int peer, Tensor value, uint64_t tag, const std::string &what);

@@ -12,15 +12,17 @@
 
 #include "runtime/aten/Allocator.h"
 #include "runtime/core/Launch.h"
+#include "runtime/checkpoint/RunFolder.h"
 #include "runtime/core/Rank.h"
+#include "runtime/core/StandardStreams.h"
 #include "runtime/core/Text.h"
+#include "runtime/data/MappedFile.h"
 #include "runtime/transport/threads/ThreadTransport.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <thread>
 
 using namespace braid;
@@ -31,8 +33,9 @@ static int refuse(const std::string &message) {
   return 1;
 }
 
-/// Reads weights and data and resolves the operators.
-static plan::Result<Session> openSession(Program program, RunOptions options) {
+/// Reads weights and data, resolves the operators and makes the folder of --out ready: on the first rank only, for the
+/// others may come when it is in use already.
+static plan::Result<Session> openSession(Program program, RunOptions options, bool first) {
   installAllocator();
   setThreads(1); // ranks are forked from here, and threads do not survive that
   plan::Result<Weights> weights = Weights::open(program, options.weights);
@@ -43,14 +46,11 @@ static plan::Result<Session> openSession(Program program, RunOptions options) {
     return plan::Error{batches.error()};
   if (options.steps == 0)
     options.steps = batches->count();
-  if (!options.out.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.out, error);
-    if (error)
-      return plan::Error{text("cannot create the folder ", options.out, " of --out: ", error.message())};
-  }
   if (program.initialize && program.initialize())
     return plan::Error{text("the program cannot start: ", braid_rt_message())};
+  if (!options.out.empty() && first)
+    if (plan::Status status = prepareRunFolder(options.out, options.overwrite); !status)
+      return plan::Error{status.error()};
   return Session{std::move(program), std::move(options), std::move(*weights), std::move(*batches)};
 }
 
@@ -133,19 +133,22 @@ static int runMain(int argc, char **argv, const braid_program &source) {
   if (launch.worldSize != program->worldSize)
     return refuse(worldSizeMismatch(*program, launch));
 
-  plan::Result<Session> session = openSession(std::move(*program), options);
+  plan::Result<Session> session = openSession(std::move(*program), options, launch.rank == 0);
   if (!session)
     return refuse(session.error());
   if (!options.local || options.local == 1)
     return runProcess(*session, launch);
   if (options.transport == TransportKind::Threads)
     return runThreads(*session);
-  return launchLocal(options.local, [&](const LaunchInfo &info) { return runProcess(*session, info); });
+  return launchLocal(options.local,
+                     [&](const LaunchInfo &info) { return flushStandardOutput(runProcess(*session, info)); });
 }
 
 extern "C" int braid_rt_main(int argc, char **argv, const braid_program *program) {
+  openStandardStreams();
+  explainBusErrors();
   try {
-    return runMain(argc, argv, *program);
+    return flushStandardOutput(runMain(argc, argv, *program));
   } catch (const std::exception &error) {
     return refuse(error.what());
   } catch (...) {

@@ -13,6 +13,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <cmath>
+
 using namespace braid;
 using namespace braid::runtime;
 
@@ -32,18 +34,18 @@ plan::Status OptimizerSettings::check() const {
   auto refuse = [](const char *what, double value, const char *range) {
     return plan::Error{text("the ", what, " is ", value, "; give one ", range)};
   };
-  if (!(lr >= 0))
-    return refuse("learning rate", lr, "of at least 0");
-  if (!(weightDecay >= 0))
-    return refuse("weight decay", weightDecay, "of at least 0");
+  if (!(lr >= 0) || !std::isfinite(lr))
+    return refuse("learning rate", lr, "of at least 0, and finite");
+  if (!(weightDecay >= 0) || !std::isfinite(weightDecay))
+    return refuse("weight decay", weightDecay, "of at least 0, and finite");
   if (!(beta1 >= 0 && beta1 < 1))
     return refuse("first beta", beta1, "from 0 to below 1");
   if (!(beta2 >= 0 && beta2 < 1))
     return refuse("second beta", beta2, "from 0 to below 1");
-  if (!(eps >= 0))
-    return refuse("eps", eps, "of at least 0");
-  if (!(momentum >= 0))
-    return refuse("momentum", momentum, "of at least 0");
+  if (!(eps >= 0) || !std::isfinite(eps))
+    return refuse("eps", eps, "of at least 0, and finite");
+  if (!(momentum >= 0) || !std::isfinite(momentum))
+    return refuse("momentum", momentum, "of at least 0, and finite");
   if (nesterov && momentum == 0)
     return plan::Error{"Nesterov's method needs a momentum above 0; pass --momentum"};
   return {};

@@ -7,13 +7,40 @@
 
 #include "runtime/core/Options.h"
 
+#include "runtime/core/Text.h"
+
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cstdio>
+#include <limits>
 #include <map>
 
 using namespace braid;
 using namespace braid::runtime;
+
+/// CLI::PositiveNumber lets nan pass.
+static CLI::Validator positiveFinite(double most = std::numeric_limits<double>::max()) {
+  auto check = [most](const std::string &input) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(input, value) && value > 0 && value <= most)
+      return "";
+    return "'" + input + "' is no number above 0 and up to " + text(most);
+  };
+  return CLI::Validator(check, "NUMBER");
+}
+
+/// CLI11 takes the nearest number for one that is too large.
+static CLI::Validator integerFrom(int64_t least, int64_t most = int64_t(1) << 40) {
+  auto check = [=](const std::string &input) -> std::string {
+    int64_t value = 0;
+    auto [end, error] = std::from_chars(input.data(), input.data() + input.size(), value);
+    if (error == std::errc() && end == input.data() + input.size() && value >= least && value <= most)
+      return "";
+    return "'" + input + "' is no whole number from " + text(least) + " to " + text(most);
+  };
+  return CLI::Validator(check, "NUMBER");
+}
 
 ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettings &defaults) {
   ParsedOptions parsed;
@@ -24,8 +51,9 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
 
   app.add_option("--data", options.data, "Batches: a safetensors file with step<i>/<input>")->type_name("FILE");
   app.add_option("--steps", options.steps, "Optimizer steps; by default each batch of the data once")
-      ->check(CLI::PositiveNumber);
+      ->check(integerFrom(1));
   app.add_option("--out", options.out, "Folder for metrics.jsonl and model.safetensors")->type_name("DIR");
+  app.add_flag("--overwrite", options.overwrite, "Remove the earlier run that is in the folder of --out");
   app.add_flag("--dump-gradients", options.dumpGradients,
                "Also write gradients.safetensors: those of step 0, before clipping");
   app.add_option("--weights", options.weights, "The .pt file, if it is not where it was compiled")->type_name("FILE");
@@ -45,23 +73,30 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   auto *momentumOption = app.add_option("--momentum", momentum, "SGD's: 0")->group(optimizer);
   app.add_flag("--nesterov", nesterov, "SGD with Nesterov's momentum")->group(optimizer);
   app.add_option("--clip-norm", options.clipNorm, "Largest norm of all gradients together (the plan's)")
-      ->check(CLI::PositiveNumber)
+      ->check(positiveFinite())
+      ->group(optimizer);
+  std::map<std::string, bool> continues = {{"stop", false}, {"continue", true}};
+  app.add_option("--on-nonfinite", options.updateNonFinite,
+                 "A loss or gradient that is no finite number ends training before the update (stop)")
+      ->transform(CLI::CheckedTransformer(continues))
+      ->type_name("stop|continue")
       ->group(optimizer);
 
   const char *ranks = "Ranks";
   app.add_option("--local", options.local, "Start this many ranks on this machine")
-      ->check(CLI::PositiveNumber)
+      ->check(integerFrom(1, 1 << 20))
       ->group(ranks);
   std::map<std::string, TransportKind> transports = {{"shm", TransportKind::Shm}, {"threads", TransportKind::Threads}};
   app.add_option("--transport", options.transport, "With --local: processes over shared memory (shm), or threads")
       ->transform(CLI::CheckedTransformer(transports))
       ->type_name("shm|threads")
       ->group(ranks);
-  app.add_option("--threads", options.threads, "Threads of each rank (1)")->check(CLI::PositiveNumber)->group(ranks);
-  app.add_option("--deadline", options.deadline, "Seconds that a rank waits for another (300)")
-      ->check(CLI::PositiveNumber)
+  app.add_option("--threads", options.threads, "Threads of each rank (1)")
+      ->check(integerFrom(1, 1 << 16))
       ->group(ranks);
-  app.add_option("--seed", options.seed, "Of random numbers (0)")->group(ranks);
+  app.add_option("--deadline", options.deadline, "Seconds that a rank waits for another (300)")
+      ->check(positiveFinite(1e9))
+      ->group(ranks);
 
   std::map<std::string, ProgressMode> modes = {
       {"auto", ProgressMode::Auto}, {"on", ProgressMode::On}, {"off", ProgressMode::Off}};

@@ -26,11 +26,12 @@ struct RunOptions {
   int64_t steps = 0; // 0: each batch of the data once
   OptimizerSettings optimizer;
   double clipNorm = 0; // 0: none
+  bool updateNonFinite = false;
   std::string out;
+  bool overwrite = false; // what an earlier run left in `out`
   bool dumpGradients = false;
   std::string weights;
   bool showPlan = false;
-  uint64_t seed = 0;
   int threads = 1;
   double deadline = 300; // seconds that a rank waits for another
   ProgressMode progress = ProgressMode::Auto;

@@ -9,6 +9,7 @@
 #include "runtime/core/Text.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace braid;
 using namespace braid::runtime;
@@ -78,6 +79,13 @@ double ParameterStore::sumOfSquares() const {
     if (key.first == program.parameters[key.second].home)
       total += runtime::sumOfSquares(gradient);
   return total;
+}
+
+int ParameterStore::firstNonFinite() const {
+  for (const auto &[key, gradient] : gradients)
+    if (key.first == program.parameters[key.second].home && !std::isfinite(runtime::sumOfSquares(gradient)))
+      return key.second;
+  return -1;
 }
 
 void ParameterStore::scaleGradients(double factor) {

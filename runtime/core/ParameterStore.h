@@ -42,6 +42,8 @@ public:
 
   /// Sum of squares of the gradients whose home is on this rank.
   double sumOfSquares() const;
+  /// The first parameter of those whose sum of squares is no finite number, or -1.
+  int firstNonFinite() const;
   void scaleGradients(double factor);
   /// Updates the parameters whose home is `stage` and drops their gradients.
   void step(int stage, Optimizer &optimizer);

@@ -8,6 +8,7 @@
 #include "runtime/core/Program.h"
 #include "runtime/core/Json.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -53,6 +54,8 @@ public:
       program.optimizer = readOptimizer(plan["optimizer"]);
       if (plan["optimizer"].has("clip"))
         program.clipNorm = plan["optimizer"]["clip"].real();
+      if (!(program.clipNorm >= 0) || !std::isfinite(program.clipNorm))
+        plan["optimizer"]["clip"].fail(text("is ", program.clipNorm, "; give a finite norm above 0"));
     }
 
     for (const JsonNode &node : plan["inputs"].list())

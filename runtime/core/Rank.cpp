@@ -7,6 +7,7 @@
 
 #include "runtime/core/Rank.h"
 #include "runtime/checkpoint/Export.h"
+#include "runtime/checkpoint/RunFolder.h"
 #include "runtime/core/Executor.h"
 #include "runtime/core/Text.h"
 #include "runtime/data/Metrics.h"
@@ -20,17 +21,17 @@ static plan::Status train(const Session &session, int rank, Transport *transport
   const Program &program = session.program;
   const RunOptions &options = session.options;
   setThreads(options.threads);
-  setSeed(options.seed);
 
   ParameterStore parameters(program, rank, session.weights);
   Optimizer optimizer(options.optimizer);
   double clipNorm = options.clipNorm > 0 ? options.clipNorm : program.clipNorm;
-  Executor executor(program, rank, transport, parameters, optimizer, {clipNorm, options.dumpGradients});
+  Executor executor(program, rank, transport, parameters, optimizer,
+                    {clipNorm, options.dumpGradients, options.updateNonFinite});
   std::optional<MetricsFile> metricsFile;
   std::optional<Progress> progress;
   if (rank == 0) {
     if (!options.out.empty()) {
-      plan::Result<MetricsFile> file = MetricsFile::create(options.out + "/metrics.jsonl");
+      plan::Result<MetricsFile> file = MetricsFile::create(options.out + "/" + metricsName);
       if (!file)
         return plan::Error{file.error()};
       metricsFile.emplace(std::move(*file));
@@ -38,11 +39,14 @@ static plan::Status train(const Session &session, int rank, Transport *transport
     progress.emplace(options.progress, options.quiet, options.steps);
   }
 
-  for (int64_t step = 0; step < options.steps; ++step) {
+  StepReport last;
+  int64_t step = 0;
+  for (; step < options.steps && last.problem.empty(); ++step) {
     auto start = std::chrono::steady_clock::now();
     plan::Result<StepReport> report = executor.step(step, session.batches);
     if (!report)
       return plan::Error{report.error()};
+    last = *report;
     if (rank == 0) {
       StepMetrics metrics;
       metrics.step = step;
@@ -58,13 +62,22 @@ static plan::Status train(const Session &session, int rank, Transport *transport
     }
     if (step == 0 && options.dumpGradients)
       if (plan::Status status = exportGradients(program, rank, transport, executor.takeKeptGradients(),
-                                                options.out + "/gradients.safetensors");
+                                                options.out + "/" + gradientsName);
           !status)
         return status;
   }
-  if (options.out.empty())
+  std::string model = options.out + "/" + modelName;
+  if (!options.out.empty())
+    if (plan::Status status = exportModel(program, rank, transport, parameters, session.weights, model); !status)
+      return status;
+  if (last.problem.empty())
     return {};
-  return exportModel(program, rank, transport, parameters, session.weights, options.out + "/model.safetensors");
+  // The rank that it arose on tells it to the others.
+  if (transport && rank != last.culprit)
+    if (plan::Status status = transport->barrier(); !status)
+      return status;
+  return plan::Error{text("step ", step - 1, ": ", last.problem,
+                          options.out.empty() ? "" : text("; ", model, " has what was trained before it"))};
 }
 
 plan::Status runtime::trainRank(const Session &session, int rank, Transport *transport) {

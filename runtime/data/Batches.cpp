@@ -9,25 +9,43 @@
 #include "runtime/core/Text.h"
 
 #include <charconv>
-#include <cstring>
 #include <map>
 
 using namespace braid;
 using namespace braid::runtime;
 
-/// Steps and the inputs in each, by the names of the file's tensors; other names are nobody's concern.
-static std::map<int64_t, std::map<std::string, const TensorEntry *>> bySteps(const SafetensorsFile &file) {
-  std::map<int64_t, std::map<std::string, const TensorEntry *>> steps;
+using Steps = std::map<int64_t, std::map<std::string, const TensorEntry *>>;
+
+/// Steps and the inputs in each, by the names of the file's tensors. A name that is not step<number>/... is nobody's
+/// concern; a number has one spelling, or two tensors could be one input of one step.
+static plan::Result<Steps> bySteps(const SafetensorsFile &file) {
+  Steps steps;
   for (const auto &[name, entry] : file.tensors()) {
     size_t slash = name.find('/');
-    if (name.compare(0, 4, "step") != 0 || slash == name.npos)
+    if (name.compare(0, 4, "step") != 0 || slash == name.npos || slash == 4 ||
+        name.find_first_not_of("0123456789", 4) != slash)
       continue;
     int64_t number = 0;
-    auto [stop, error] = std::from_chars(name.data() + 4, name.data() + slash, number);
-    if (error == std::errc() && stop == name.data() + slash && number >= 0)
-      steps[number][name.substr(slash + 1)] = &entry;
+    std::from_chars_result read = std::from_chars(name.data() + 4, name.data() + slash, number);
+    if (read.ec != std::errc())
+      return plan::Error{text(file.path(), " has a tensor '", name, "', whose step is too large a number")};
+    if (std::to_string(number).size() != slash - 4)
+      return plan::Error{text(file.path(), " has a tensor '", name, "'; rename it to 'step", number, name.substr(slash),
+                              "', for steps are numbered without leading zeros")};
+    steps[number][name.substr(slash + 1)] = &entry;
   }
   return steps;
+}
+
+/// An input that the program would silently leave aside.
+static std::string unknownInput(const Program &program, const std::string &path, int64_t step,
+                                const std::string &name) {
+  std::vector<std::string> known;
+  for (const Input &input : program.inputs)
+    known.push_back(input.name);
+  std::string near = nearest(name, known);
+  return text(path, " has 'step", step, "/", name, "', and the program has no input '", name, "', only ", joined(known),
+              near.empty() ? "; leave it out of the file" : text("; do you mean '", near, "'?"));
 }
 
 static std::string missingInput(const Program &program, const std::string &path, int64_t step, const Input &input,
@@ -51,7 +69,10 @@ plan::Result<Batches> Batches::open(const Program &program, const std::string &p
   if (!file)
     return plan::Error{file.error()};
   Batches batches(std::move(*file));
-  auto given = bySteps(batches.file);
+  plan::Result<Steps> named = bySteps(batches.file);
+  if (!named)
+    return plan::Error{named.error()};
+  const Steps &given = *named;
   if (given.empty() || given.begin()->first != 0)
     return plan::Error{
         text(path, " has no batch: its tensors must be named step0/<input>, step1/<input> and so on, and ",
@@ -76,6 +97,9 @@ plan::Result<Batches> Batches::open(const Program &program, const std::string &p
       step.inputs.push_back(*found->second);
       shapes.push_back(found->second->shape);
     }
+    for (const auto &[name, entry] : entries)
+      if (std::none_of(program.inputs.begin(), program.inputs.end(), [&](const Input &i) { return i.name == name; }))
+        return plan::Error{unknownInput(program, path, number, name)};
     plan::Result<std::vector<MicroBatch>> microbatches = divide(program, shapes);
     if (!microbatches)
       return plan::Error{text("step ", number, " of ", path, ": ", microbatches.error())};
@@ -88,7 +112,7 @@ plan::Result<Batches> Batches::open(const Program &program, const std::string &p
   return batches;
 }
 
-Tensor Batches::slice(const Program &program, const Step &step, int input, int microbatch) const {
+plan::Result<Tensor> Batches::slice(const Program &program, const Step &step, int input, int microbatch) const {
   const TensorEntry &entry = step.inputs[input];
   std::vector<int64_t> shape = entry.shape;
   std::byte *data = entry.data;
@@ -99,10 +123,8 @@ Tensor Batches::slice(const Program &program, const Step &step, int input, int m
     data += rowBytes * step.microbatches[microbatch].begin;
     bytes = rowBytes * shape[0];
   }
-  if (bytes && reinterpret_cast<uintptr_t>(data) % info(entry.dtype).bytes == 0)
-    return Tensor::view(data, entry.dtype, shape, {}, file.mapping());
-  Tensor copy = Tensor::empty(entry.dtype, shape);
-  if (bytes)
-    std::memcpy(copy.data(), data, bytes);
-  return copy;
+  Tensor tensor = Tensor::empty(entry.dtype, shape);
+  if (plan::Status status = file.mapping()->read(data, tensor.data(), bytes); !status)
+    return plan::Error{status.error()};
+  return tensor;
 }

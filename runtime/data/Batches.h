@@ -35,8 +35,8 @@ public:
   int64_t count() const { return static_cast<int64_t>(steps.size()); }
   const Step &step(int64_t number) const { return steps[number % steps.size()]; }
 
-  /// What a micro-batch sees of an input; shares the file's memory.
-  Tensor slice(const Program &program, const Step &step, int input, int microbatch) const;
+  /// What a micro-batch sees of an input, read from the file; fails where the file was cut meanwhile.
+  plan::Result<Tensor> slice(const Program &program, const Step &step, int input, int microbatch) const;
 
 private:
   explicit Batches(SafetensorsFile file) : file(std::move(file)) {}

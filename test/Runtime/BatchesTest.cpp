@@ -114,11 +114,11 @@ TEST_F(BatchesTest, SlicesAndWrapsAround) {
   EXPECT_EQ(&batches->step(4), &batches->step(0));
   const Batches::Step &step = batches->step(0);
   EXPECT_EQ(step.samples, 4);
-  Tensor part = batches->slice(program, step, 0, 1);
+  Tensor part = *batches->slice(program, step, 0, 1);
   EXPECT_EQ(part.sizes(), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(std::memcmp(part.data(), tensors[0].values.data() + 6, 6 * sizeof(double)), 0);
-  EXPECT_EQ(batches->slice(program, step, 2, 1).sizes(), (std::vector<int64_t>{3, 4})) << "shared inputs stay whole";
-  EXPECT_EQ(static_cast<double *>(batches->slice(program, batches->step(1), 0, 0).data())[0], 5.0);
+  EXPECT_EQ(batches->slice(program, step, 2, 1)->sizes(), (std::vector<int64_t>{3, 4})) << "shared inputs stay whole";
+  EXPECT_EQ(static_cast<double *>(batches->slice(program, batches->step(1), 0, 0)->data())[0], 5.0);
 }
 
 TEST_F(BatchesTest, RefusesFilesBeforeTheFirstStep) {
@@ -133,9 +133,28 @@ TEST_F(BatchesTest, RefusesFilesBeforeTheFirstStep) {
   expectPart(openError({ids, mask, table, tensor("step2/ids", {4, 3})}), "has step 2 and no step 1");
   expectPart(openError({ids, mask, table, tensor("step1/ids", {4, 3})}), "no 'step1/mask'");
   EXPECT_EQ(openError({ids, mask, table, tensor("step1/ids", {4, 3})}, 1), "") << "step 1 is not used";
+  expectPart(openError({ids, mask, table, tensor("step0/tabel", {1})}),
+             "has 'step0/tabel', and the program has no input 'tabel', only ids, mask, table; do you mean 'table'?");
+  expectPart(openError({ids, mask, table, tensor("step00/ids", {4, 3})}), "'step00/ids'; rename it to 'step0/ids'");
+  expectPart(openError({ids, mask, table, tensor("step99999999999999999999/ids", {4, 3})}), "too large a number");
+  expectPart(openError({ids, mask, table, tensor("step1/ids", {4, 3}), tensor("step1/mask", {4, 4}),
+                        tensor("step1/table", {3, 4}), tensor("step3/ids", {4, 3})}),
+             "has step 3 and no step 2");
   program.inputs[0].dtype = BRAID_I64;
   expectPart(openError({ids, mask, table}), "input 'ids' of step 0 in");
   expectPart(openError({ids, mask, table}), "is f64 and the program takes i64");
+}
+
+TEST_F(BatchesTest, AMappedFileThatIsCutIsNamed) {
+  std::string path = folder / "cut.safetensors";
+  writeTensors(path, {{"x", {100000}, numbers(1, 100000)}});
+  explainBusErrors();
+  auto touch = [&] {
+    plan::Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+    std::filesystem::resize_file(path, 10);
+    std::exit(std::to_integer<int>((*file)->data()[700000]));
+  };
+  EXPECT_EXIT(touch(), testing::ExitedWithCode(1), "the file .*cut.safetensors became shorter");
 }
 
 TEST_F(BatchesTest, UnalignedDataIsCopied) {
@@ -151,7 +170,7 @@ TEST_F(BatchesTest, UnalignedDataIsCopied) {
   plan::Result<Batches> batches = Batches::open(program, path, 1);
   ASSERT_TRUE(batches) << batches.error();
   for (int m = 0; m < 2; ++m) {
-    Tensor part = batches->slice(program, batches->step(0), 0, m);
+    Tensor part = *batches->slice(program, batches->step(0), 0, m);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(part.data()) % sizeof(double), 0u);
     EXPECT_EQ(part.item(), x[m]);
   }

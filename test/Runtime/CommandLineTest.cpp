@@ -26,9 +26,12 @@ protected:
   void compile(const TestModelOptions &options) {
     writeFile(folder / "plan.json", makePlan(folder / "weights.pt", options));
   }
+  std::string command(const std::string &arguments, const std::string &environment = "") {
+    return "cd '" + folder.path.string() + "' && env -u RANK -u WORLD_SIZE " + environment +
+           " BRAID_TEST_PLAN=plan.json '" + BRAID_TEST_PROGRAM + "' " + arguments;
+  }
   CommandResult run(const std::string &arguments, const std::string &environment = "") {
-    return runCommand("cd '" + folder.path.string() + "' && env -u RANK -u WORLD_SIZE " + environment +
-                      " BRAID_TEST_PLAN=plan.json '" + BRAID_TEST_PROGRAM + "' " + arguments);
+    return runCommand(command(arguments, environment));
   }
   void expectRefused(const std::string &arguments, std::initializer_list<const char *> parts) {
     CommandResult result = run(arguments);
@@ -137,6 +140,101 @@ TEST_F(CommandLineTest, WrongArguments) {
   writeTensors(folder / "renamed.safetensors",
                {{"step0/x", {6, width}, numbers(1, 24)}, {"step0/tt", {6, width}, numbers(2, 24)}});
   expectRefused("--data renamed.safetensors", {"needs input 't'", "the file has 'tt', 'x'"});
+}
+
+TEST_F(CommandLineTest, ClosedStreamsAreNotReused) {
+  compile({{0, 0, 0}, 2});
+  ASSERT_EQ(run("--data batch.safetensors --steps 4 --out open").status, 0);
+  // The first file that is opened would become standard output, and its name "step 1/4 ..." a line of the metrics.
+  ASSERT_EQ(run("--data batch.safetensors --steps 4 --out closed 0<&- 1>&- 2>&-").status, 0);
+  EXPECT_EQ(metrics("closed").size(), 4u);
+  EXPECT_EQ(readFile(folder / "closed/model.safetensors"), readFile(folder / "open/model.safetensors"));
+}
+
+TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
+  compile({});
+  for (const char *arguments : {"--show-plan", "--help", "--data batch.safetensors"}) {
+    CommandResult result = run(std::string(arguments) + " >/dev/full");
+    EXPECT_EQ(result.status, 1) << arguments;
+    EXPECT_NE(result.output.find("cannot write to standard output"), std::string::npos) << result.output;
+  }
+  compile({{0, 1, 2}, 1});
+  EXPECT_NE(run("--data batch.safetensors --local 3 >/dev/full").status, 0);
+}
+
+TEST_F(CommandLineTest, AnEarlierRunIsNotReplacedSilently) {
+  compile({});
+  ASSERT_EQ(run("--data batch.safetensors --steps 1 --out run --dump-gradients --quiet").output, "");
+  std::string before = readFile(folder / "run/model.safetensors");
+  expectRefused("--data batch.safetensors --steps 2 --out run", {"run of --out holds an earlier run", "--overwrite"});
+  EXPECT_EQ(readFile(folder / "run/model.safetensors"), before);
+  writeFile(folder / "run/notes.txt", "mine");
+  ASSERT_EQ(run("--data batch.safetensors --steps 2 --out run --overwrite --quiet").output, "");
+  EXPECT_NE(readFile(folder / "run/model.safetensors"), before);
+  EXPECT_EQ(metrics("run").size(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "run/gradients.safetensors")) << "it is the earlier run's";
+  EXPECT_EQ(readFile(folder / "run/notes.txt"), "mine");
+}
+
+TEST_F(CommandLineTest, NonFiniteGradientsEndTheRunBeforeTheUpdate) {
+  // Step 2 has an infinite target: its loss and gradients are not finite.
+  std::vector<NamedTensor> tensors = testBatches(6);
+  ASSERT_EQ(tensors[5].name, "step2/t");
+  tensors[5].values[0] = HUGE_VAL;
+  writeTensors(folder / "bad.safetensors", tensors);
+  for (std::vector<int> placement : {std::vector<int>{0, 0, 0}, {0, 1, 2}}) {
+    compile({placement, 2});
+    std::string ranks = placement[2] ? " --local 3" : "";
+    std::string out = placement[2] ? "three" : "one", good = out + "-good";
+    ASSERT_EQ(run("--data batch.safetensors --steps 2 --quiet --out " + good + ranks).status, 0);
+    CommandResult result = run("--data bad.safetensors --steps 9 --out " + out + ranks);
+    EXPECT_EQ(result.status, 1);
+    std::string words = placement[2] ? "rank 2 failed: step 2: the loss is not finite on rank 2"
+                                     : "braid: step 2: the loss is not finite on rank 0";
+    EXPECT_NE(result.output.find(words), std::string::npos) << result.output;
+    EXPECT_NE(result.output.find("model.safetensors has what was trained before it"), std::string::npos);
+    EXPECT_EQ(readFile(folder / (out + "/model.safetensors")), readFile(folder / (good + "/model.safetensors")));
+    result = run("--data bad.safetensors --steps 3 --quiet --on-nonfinite continue --overwrite --out " + out + ranks);
+    EXPECT_EQ(result.status, 0) << result.output;
+    EXPECT_FALSE(std::isfinite(readTensor(folder / (out + "/model.safetensors"), "last.bias")[0]));
+  }
+}
+
+TEST_F(CommandLineTest, ABatchWithoutTargetsEndsTheRunAndSavesIt) {
+  // Rows of no samples cannot be; so the count is of another kind here: the model's prologue counts no element above 2.
+  std::vector<NamedTensor> tensors = testBatches(6);
+  for (double &value : tensors[5].values)
+    value = 3;
+  writeTensors(folder / "ignored.safetensors", tensors);
+  compile({{0, 1, 2}, 2});
+  json plan = json::parse(readFile(folder / "plan.json"));
+  plan["counts"]["function"] = "prologue_ignoring";
+  writeFile(folder / "plan.json", plan.dump());
+  ASSERT_EQ(run("--data ignored.safetensors --local 3 --steps 2 --out good --quiet").output, "");
+  CommandResult result = run("--data ignored.safetensors --local 3 --steps 9 --out run --quiet");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.output.find("step 2: the loss is undefined: mse_loss at model.py:9 divides by the number of its "
+                               "targets, and this batch has 0"),
+            std::string::npos)
+      << result.output;
+  EXPECT_EQ(readFile(folder / "run/model.safetensors"), readFile(folder / "good/model.safetensors"));
+}
+
+TEST_F(CommandLineTest, DataThatIsCutDuringTheRun) {
+  compile({{0, 1, 2}, 2});
+  std::vector<NamedTensor> tensors;
+  for (int step = 0; step < 2000; ++step)
+    for (const char *name : {"x", "t"})
+      tensors.push_back({"step" + std::to_string(step) + "/" + name, {6, width}, numbers(step, 6 * width)});
+  writeTensors(folder / "long.safetensors", tensors);
+  // Cut once the first step is through; the run goes round the file until it comes to the cut.
+  std::string cut = "(until [ -s '" + (folder / "run/metrics.jsonl") +
+                    "' ]; do sleep 0.02; done; truncate -s 300000 '" + (folder / "long.safetensors") + "') & ";
+  CommandResult result =
+      runCommand(cut + command("--data long.safetensors --local 3 --steps 100000000 --out run --quiet"));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.output.find("the file long.safetensors had "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("bytes when the run started and has 300000 now"), std::string::npos) << result.output;
 }
 
 TEST_F(CommandLineTest, WeightsBesideTheExecutableOrGiven) {

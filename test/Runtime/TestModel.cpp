@@ -22,7 +22,7 @@ std::vector<int64_t> braid::test::paramShape(int number) {
   return {width};
 }
 
-static braid_op addmm, mm, t, tanhOp, tanhBackward, add, sub, mul, mulScalar, divOp, sumAll, sumDim;
+static braid_op leScalar, addmm, mm, t, tanhOp, tanhBackward, add, sub, mul, mulScalar, divOp, sumAll, sumDim;
 
 braid_status braid::test::initialize() {
   struct {
@@ -40,6 +40,7 @@ braid_status braid::test::initialize() {
       {"aten::mul.Scalar", "self,other", &mulScalar},
       {"aten::div.Tensor", "self,other", &divOp},
       {"aten::sum", "self", &sumAll},
+      {"aten::le.Scalar", "self,other", &leScalar},
       {"aten::sum.dim_IntList", "self,dim", &sumDim},
   };
   for (auto &entry : table)
@@ -216,6 +217,14 @@ static braid_status prologue(const int64_t *symbols, const braid_tensor *, braid
   return braid_rt_scalar(symbols[0] * width, out);
 }
 
+/// Counts the elements of t up to 2, as a loss does that ignores a label.
+static braid_status prologueIgnoring(const int64_t *, const braid_tensor *in, braid_tensor *out) {
+  Frame f;
+  braid_value two{BRAID_INT, 0, {}};
+  two.as.i = 2;
+  return f.finish(out, {f.call(sumAll, f.call(leScalar, {Frame::value(in[0]), two}, 9), 9)});
+}
+
 const braid_function_entry braid::test::functions[] = {{"stage0_forward", forward0},
                                                        {"stage0_backward_input", input0},
                                                        {"stage0_backward_weight", weight0},
@@ -228,5 +237,6 @@ const braid_function_entry braid::test::functions[] = {{"stage0_forward", forwar
                                                        {"stage2_backward_input", input2},
                                                        {"stage2_backward_weight", weight2},
                                                        {"stage2_backward", backward2},
-                                                       {"prologue", prologue}};
+                                                       {"prologue", prologue},
+                                                       {"prologue_ignoring", prologueIgnoring}};
 const int32_t braid::test::numFunctions = sizeof functions / sizeof *functions;

@@ -111,7 +111,7 @@ def main():
     print(f"compiled in {compiled:.1f} s: an executable of {size:.1f} MB")
 
     say("3. Train: two local ranks, no Python")
-    call([out / "train", "--local", "2", "--data", out / "batch.safetensors", "--steps", str(args.steps), "--out", out / "run"])
+    call([out / "train", "--local", "2", "--data", out / "batch.safetensors", "--steps", str(args.steps), "--out", out / "run", "--overwrite"])
 
     say("4. Compare: the same file and batches in PyTorch")
     ours, largest, seconds = beside(out, inputs, args.steps, max(args.steps // 10, 1))

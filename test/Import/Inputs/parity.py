@@ -23,7 +23,7 @@ def check(braidc, folder, model):
     run = folder / model.stem
     quiet = dict(check=True, stdout=subprocess.DEVNULL)
     subprocess.run([braidc, model, "--example", batch, "-o", train], stderr=subprocess.DEVNULL, **quiet)
-    subprocess.run([train, "--data", batch, "--steps", "1", "--optimizer", "sgd", "--out", run, "--dump-gradients", "--quiet"], **quiet)
+    subprocess.run([train, "--data", batch, "--steps", "1", "--optimizer", "sgd", "--out", run, "--overwrite", "--dump-gradients", "--quiet"], **quiet)
 
     loaded = torch.jit.load(str(model))
     inputs = load_file(batch)

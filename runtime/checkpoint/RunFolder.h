@@ -1,0 +1,27 @@
+//===- RunFolder.h - The folder of --out -------------------------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_RUNTIME_CHECKPOINT_RUNFOLDER_H
+#define BRAID_RUNTIME_CHECKPOINT_RUNFOLDER_H
+
+#include "braid/Plan/Result.h"
+
+#include <string>
+
+namespace braid::runtime {
+
+inline constexpr const char *metricsName = "metrics.jsonl";
+inline constexpr const char *modelName = "model.safetensors";
+inline constexpr const char *gradientsName = "gradients.safetensors";
+
+/// Creates the folder where it is missing. One that holds an earlier run is refused, or emptied of that run with
+/// `overwrite`; other files in it are left alone.
+plan::Status prepareRunFolder(const std::string &folder, bool overwrite);
+
+} // namespace braid::runtime
+
+#endif // BRAID_RUNTIME_CHECKPOINT_RUNFOLDER_H
