@@ -72,8 +72,8 @@ static plan::Status train(const Session &session, int rank, Transport *transport
       return status;
   if (last.problem.empty())
     return {};
-  // The rank that it arose on tells it to the others.
-  if (transport && rank != last.culprit)
+  // The rank that it arose on tells it to the others, once nobody needs the others any more: a failure ends what they do.
+  for (int round = 0; transport && round < (rank == last.culprit ? 1 : 2); ++round)
     if (plan::Status status = transport->barrier(); !status)
       return status;
   return plan::Error{text("step ", step - 1, ": ", last.problem,

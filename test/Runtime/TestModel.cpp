@@ -237,6 +237,6 @@ const braid_function_entry braid::test::functions[] = {{"stage0_forward", forwar
                                                        {"stage2_backward_input", input2},
                                                        {"stage2_backward_weight", weight2},
                                                        {"stage2_backward", backward2},
-                                                       {"prologue", prologue},
-                                                       {"prologue_ignoring", prologueIgnoring}};
+                                                       {"prologue_ignoring", prologueIgnoring},
+                                                       {"prologue", prologue}};
 const int32_t braid::test::numFunctions = sizeof functions / sizeof *functions;
