@@ -52,6 +52,8 @@ public:
   };
 
   Grouping(Block &block, ShapeAnalysis &shapes) : shapes(shapes) {
+    // What has no shape, as the gradients of opaque ops, is no group; that is no error.
+    ScopedDiagnosticHandler silent(block.getParentOp()->getContext(), [](Diagnostic &) { return success(); });
     unsigned place = 0;
     for (Operation &op : block) {
       places[&op] = place;

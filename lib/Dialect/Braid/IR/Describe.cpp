@@ -7,6 +7,7 @@
 
 #include "braid/Dialect/Braid/IR/Describe.h"
 
+#include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/ShapeAnalysis.h"
 
 #include "mlir/IR/Location.h"
@@ -19,7 +20,10 @@ namespace braid {
 std::string describe(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << op->getName();
+  if (auto opaque = dyn_cast<OpaqueOp>(op))
+    stream << opaque.getName(); // braid.aten says nothing
+  else
+    stream << op->getName();
   if (auto path = op->getAttrOfType<StringAttr>(pathAttrName); path && !path.getValue().empty())
     stream << " in " << path.getValue();
   if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
