@@ -136,6 +136,9 @@ static void forEachPipeline(const PlannerProblem &problem, const PlannerOptions 
   for (Placement placement : {Placement::Together, Placement::Colocated, Placement::Disjoint}) {
     if (!contains(options, placement))
       continue;
+    // One component for both is frozen as a whole, or not at all.
+    if (placement == Placement::Together && problem.components[0].frozen != problem.components[1].frozen)
+      continue;
     bool whole = placement != Placement::Disjoint;
     forEachLanguage(problem, whole, [&](Candidate candidate) {
       candidate.placement = placement;

@@ -72,8 +72,6 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
                                {"heads", model.heads}, {"sequence", model.sequence}})
     if (!(given > 0))
       yaml::fail(key, what + " lacks '" + needed + "'; give its size");
-  if (component.modules.empty())
-    component.modules.push_back("*");
   return component;
 }
 
@@ -128,6 +126,15 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
   });
   if (!status)
     return Error{status.error()};
+  // The last component takes what the others leave; with "*" for the first, nothing would be left.
+  for (size_t i = 0; i < problem.components.size(); ++i) {
+    PlannerComponent &component = problem.components[i];
+    if (!component.modules.empty())
+      continue;
+    if (i + 1 < problem.components.size())
+      return Error{fileName + ": component '" + component.name + "' lacks 'modules'; name its module paths"};
+    component.modules.push_back("*");
+  }
   if (!hasModel || !hasCluster || !hasBatch)
     return Error{fileName + " lacks '" + (!hasModel ? "model" : !hasCluster ? "cluster" : "batch") + "'; add it"};
   if (Status check = problem.check(); !check)

@@ -236,8 +236,7 @@ TEST(CostOracles, EachModelSizeFromTheOthers) {
   Result<std::vector<HeldOutSize>> sizes = leaveOneSizeOut(multi, single, a100());
   ASSERT_TRUE(sizes) << sizes.error();
   ASSERT_EQ(sizes->size(), 4u);
-  // Required: median errors of at most 12 %, rank correlations of at least 0.9. The second is met at 3.6B and 175B
-  // only; docs/Costs.md says why. The others may not get worse.
+  // What holds, as docs/Costs.md prints it; rank correlations of 0.9 are met at 3.6B and 175B only.
   const double correlation[] = {0.9, 0.7, 0.58, 0.9};
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_LE((*sizes)[i].medianError, 0.12) << (*sizes)[i].size;

@@ -26,6 +26,14 @@ recompute: {language: selective}
 optimizer: {kind: adamw, lr: 1.0e-3, betas: [0.9, 0.999], eps: 1.0e-8, weight_decay: 0.01, clip: 1.0, schedule: {kind: cosine, warmup: 100}, zero: 1}
 )";
 
+// What a plan does not say is the runtime's default of the kind, which is PyTorch's: a decay of 0.01 for AdamW.
+TEST(PlanFile, LeavesTheOptimizersDefaultsToTheRuntime) {
+  Result<PlanFile> plan = parsePlan("optimizer: {kind: adamw}\n", "plan.yaml");
+  ASSERT_TRUE(plan && plan->optimizer);
+  EXPECT_FALSE(plan->optimizer->lr);
+  EXPECT_FALSE(plan->optimizer->weightDecay);
+}
+
 TEST(PlanFile, ReadsEveryKey) {
   Result<PlanFile> plan = parsePlan(everything, "plan.yaml");
   ASSERT_TRUE(plan) << plan.error();

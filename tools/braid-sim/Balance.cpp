@@ -160,6 +160,8 @@ static Status run(const Options &options) {
     return text ? sim::writeFile(options.output, *text) : Status(Error{text.error()});
   }
   std::string text;
+  if (!options.manifest.empty() && options.files.size() > 1)
+    return Error{"--manifest takes the samples of one file, and " + std::to_string(options.files.size()) + " are given"};
   for (const std::string &file : options.files) {
     Result<sim::SampleSet> set = sim::loadSamples(file, options.samples);
     if (!set)

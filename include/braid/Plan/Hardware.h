@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Figures of a cluster: peaks from data sheets, and the share of each peak that training reaches, which is fitted. The
-// figures that braid brings are data, lib/Plan/Hardware.yaml, with the source of each; a file of the same form gives
-// others. docs/Costs.md, section 3.
+// figures that braid brings are data, lib/Plan/Hardware.yaml, with the source of each. docs/Costs.md, section 3.
 //
 //===----------------------------------------------------------------------===//
 

@@ -103,11 +103,11 @@ struct PlanLearningRate {
 
 struct PlanOptimizer {
   std::string kind = "adamw"; // sgd, adamw
-  double lr = 1e-3;
+  std::optional<double> lr; // absent: the runtime's default of the kind, which is PyTorch's where it has one
   double momentum = 0; // sgd
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
-  double weightDecay = 0;
+  std::optional<double> weightDecay;
   double clip = 0; // 0: none
   PlanLearningRate schedule;
   int zero = 0; // 0: replicated state, 1: state sharded, 2: gradients too, 3: parameters too

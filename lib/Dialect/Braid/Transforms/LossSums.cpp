@@ -18,7 +18,8 @@ static bool holdsAll(Type from, Type to) {
   auto toFloat = dyn_cast<FloatType>(to);
   if (auto fromFloat = dyn_cast<FloatType>(from))
     return toFloat && toFloat.getFPMantissaWidth() >= fromFloat.getFPMantissaWidth() &&
-           toFloat.getWidth() >= fromFloat.getWidth();
+           llvm::APFloat::semanticsMaxExponent(toFloat.getFloatSemantics()) >=
+               llvm::APFloat::semanticsMaxExponent(fromFloat.getFloatSemantics());
   if (toFloat)
     return toFloat.getWidth() >= 32;
   return from.isInteger(1) || (!to.isInteger(1) && to.getIntOrFloatBitWidth() >= from.getIntOrFloatBitWidth());

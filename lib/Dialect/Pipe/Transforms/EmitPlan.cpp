@@ -267,7 +267,11 @@ private:
     if (!file || !file->optimizer)
       return;
     const plan::PlanOptimizer &optimizer = *file->optimizer;
-    json::Object object{{"kind", optimizer.kind}, {"lr", optimizer.lr}, {"weight_decay", optimizer.weightDecay}};
+    json::Object object{{"kind", optimizer.kind}};
+    if (optimizer.lr)
+      object["lr"] = *optimizer.lr;
+    if (optimizer.weightDecay)
+      object["weight_decay"] = *optimizer.weightDecay;
     if (optimizer.kind == "sgd") {
       object["momentum"] = optimizer.momentum;
     } else {
