@@ -14,6 +14,8 @@
 #ifndef BRAID_LIB_IMPORT_ARCHIVE_H
 #define BRAID_LIB_IMPORT_ARCHIVE_H
 
+#include "braid/Plan/Archive.h"
+
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <caffe2/serialize/read_adapter_interface.h>
@@ -35,31 +37,28 @@ public:
   size_t size() const override { return buffer->getBufferSize(); }
   size_t read(uint64_t position, void *target, size_t count, const char *what = "") const override;
 
+  /// What tells this file from others: see lib/Plan.
+  const std::string &getDigest() const { return digest; }
+
   /// Byte offset in the file of the record that was read to this address.
   std::optional<uint64_t> offsetOf(const void *storage) const;
   /// Whether the storage at this address was left out: its bytes are only in the file.
   bool isLeftOut(const void *storage) const;
 
 private:
-  struct Record {
-    uint64_t offset; // of its bytes
-    uint64_t size;
-    uint32_t crc;
-    bool isTensor, isStored;
-  };
-
   Archive() = default;
   void readDirectory();
   void checkContents() const;
-  bool leavesOut(const Record &record) const { return record.isTensor && record.size >= leaveOutBytes; }
+  static bool isTensor(llvm::StringRef name);
+  static bool leavesOut(const plan::ArchiveRecord &record) { return record.bytes >= leaveOutBytes; }
 
   static constexpr uint64_t leaveOutBytes = 64 << 10;
 
-  std::string file;
+  std::string file, digest;
   std::unique_ptr<llvm::MemoryBuffer> buffer;
-  std::map<std::string, Record> records;                        // by name, without the archive's own folder
-  std::unordered_map<uint64_t, const Record *> recordsByOffset; // of tensors
-  mutable std::unordered_map<const void *, const Record *> storages;
+  std::map<std::string, plan::ArchiveRecord> records; // by name, without the archive's own folder
+  std::unordered_map<uint64_t, const plan::ArchiveRecord *> recordsByOffset; // of tensors
+  mutable std::unordered_map<const void *, const plan::ArchiveRecord *> storages;
 };
 
 } // namespace braid::torchscript

@@ -73,9 +73,12 @@ void Aten::refuseRandom(const Call &call) {
   if (auto handle =
           c10::Dispatcher::singleton().findSchema(c10::OperatorName(call.schema->name(), call.schema->overload_name())))
     random |= handle->hasTag(at::Tag::nondeterministic_seeded);
-  const Item &probability = call.arg("dropout_p");
-  if (call.name == "aten::scaled_dot_product_attention")
-    random = !probability.constant() || probability.constant()->toDouble() != 0;
+  // Operators with a dropout inside (attention, recurrent layers) draw only if it drops something.
+  for (StringRef name : {"dropout_p", "dropout"})
+    if (const c10::IValue *probability = call.arg(name).constant(); probability && probability->isDouble()) {
+      const c10::IValue *train = call.arg("train").constant();
+      random = probability->toDouble() != 0 && !(train && train->isBool() && !train->toBool());
+    }
   if (random)
     emitter.fail(call.name + " draws random numbers, which braid does not support yet; trace the model with every "
                              "dropout probability at 0");

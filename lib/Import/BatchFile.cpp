@@ -4,18 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Only the header of the safetensors file is read: eight bytes of length, then JSON with dtype and shape by name.
-//
-//===----------------------------------------------------------------------===//
 
 #include "Types.h"
 
+#include "braid/Dialect/Braid/IR/ElementTypes.h"
 #include "braid/Import/Import.h"
 #include "braid/Plan/Expr.h"
+#include "braid/Plan/SafetensorsHeader.h"
 
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
@@ -28,53 +24,21 @@ plan::Result<std::vector<InputSpec>> readInputSpecs(mlir::MLIRContext &context, 
       MemoryBuffer::getFile(batchFile, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return error("cannot be read: " + buffer.getError().message());
-  StringRef bytes = (*buffer)->getBuffer();
-  uint64_t length = bytes.size() < 8 ? 0 : support::endian::read64le(bytes.data());
-  if (bytes.size() < 8 || length > bytes.size() - 8)
-    return error("this is no complete safetensors file; write it with safetensors.torch.save_file");
-  Expected<json::Value> header = json::parse(bytes.substr(8, length));
-  if (!header) {
-    std::string why = toString(header.takeError());
-    return error("the header of this safetensors file is damaged: " + why);
-  }
-  const json::Object *tensors = header->getAsObject();
+  auto tensors = plan::readSafetensorsHeader((*buffer)->getBuffer());
   if (!tensors)
-    return error("the header of this safetensors file is no JSON object");
-  static const StringMap<StringLiteral> names = {{"F32", "f32"}, {"F64", "f64"},  {"BF16", "bf16"}, {"F16", "f16"},
-                                                 {"I64", "i64"}, {"I32", "i32"},  {"I16", "i16"},   {"I8", "i8"},
-                                                 {"U8", "u8"},   {"BOOL", "bool"}};
+    return error(tensors.error() + "; write it with safetensors.torch.save_file");
   struct Entry {
     mlir::Type type;
     std::vector<int64_t> shape;
   };
   std::map<unsigned, std::map<std::string, Entry>> steps;
-  for (const auto &[key, value] : *tensors) {
-    StringRef name = key;
-    if (name == "__metadata__")
-      continue;
-    auto [step, input] = name.split('/');
+  for (const auto &[key, tensor] : *tensors) {
+    auto [step, input] = StringRef(key).split('/');
     unsigned number;
     if (!step.consume_front("step") || step.getAsInteger(10, number) || input.empty())
-      return error("tensor '" + name + "' is not named step<N>/<input>, as in 'step0/input_ids'");
-    const json::Object *entry = value.getAsObject();
-    std::optional<StringRef> dtype = entry ? entry->getString("dtype") : std::nullopt;
-    const json::Array *shape = entry ? entry->getArray("shape") : nullptr;
-    if (!dtype || !shape)
-      return error("tensor '" + name + "' has no dtype and shape");
-    const json::Array *offsets = entry->getArray("data_offsets");
-    std::optional<int64_t> end = offsets && offsets->size() == 2 ? (*offsets)[1].getAsInteger() : std::nullopt;
-    if (!end || *end < 0 || static_cast<uint64_t>(*end) > bytes.size() - 8 - length)
-      return error("the data of tensor '" + name +
-                   "' is cut off; write the file again with safetensors.torch.save_file");
-    auto known = names.find(*dtype);
-    if (known == names.end())
-      return error("tensor '" + name + "' has dtype " + *dtype + ", which braid lacks");
-    Entry &result = steps[number][input.str()];
-    result.type = torchscript::parseTypeName(&context, known->second);
-    for (const json::Value &size : *shape)
-      result.shape.push_back(size.getAsInteger().value_or(-1));
-    if (llvm::is_contained(result.shape, -1))
-      return error("tensor '" + name + "' has a shape that is no list of sizes");
+      return error("tensor '" + key + "' is not named step<N>/<input>, as in 'step0/input_ids'");
+    if (!steps[number].emplace(input.str(), Entry{toType(&context, tensor.type), tensor.shape}).second)
+      return error("the input '" + input + "' of step " + Twine(number) + " stands twice");
   }
   if (steps.empty())
     return error("there are no tensors in this file; a batch has some named step0/<input>");

@@ -74,19 +74,36 @@ Value Emitter::emitSource(Tensor &tensor) {
   return op;
 }
 
-/// Whether a write to the base has overtaken the value of a view.
-static bool isStale(const Tensor &tensor) {
-  return tensor.base && (tensor.baseVersion != tensor.base->version || isStale(*tensor.base));
+Value Emitter::read(Tensor &tensor) {
+  Value value = readCurrent(tensor);
+  if (!noGrad || !needsGradient(value))
+    return value;
+  auto [known, isNew] = detached.try_emplace({value, call});
+  if (isNew)
+    known->second = create("aten::detach", {value});
+  return known->second;
 }
 
-Value Emitter::read(Tensor &tensor) {
-  if (!tensor.poison.empty())
-    fail(tensor.poison);
-  if (isStale(tensor)) {
-    tensor.value = tensor.view(read(*tensor.base));
-    tensor.baseVersion = tensor.base->version;
-    ++tensor.version;
+Value Emitter::readCurrent(Tensor &tensor) {
+  // A write to a base has overtaken the values of its views: they are made again from the outermost base on.
+  SmallVector<Tensor *> chain;
+  size_t stale = 0; // so many of the chain
+  for (Tensor *view = &tensor; view; view = view->base.get()) {
+    if (!view->poison.empty())
+      fail(view->poison);
+    chain.push_back(view);
+    if (view->base && view->baseVersion != view->base->version)
+      stale = chain.size();
   }
+  for (Tensor *view : llvm::reverse(ArrayRef(chain).take_front(stale))) {
+    view->value = view->view(readOwn(*view->base));
+    view->baseVersion = view->base->version;
+    ++view->version;
+  }
+  return readOwn(tensor);
+}
+
+Value Emitter::readOwn(Tensor &tensor) {
   if (tensor.value)
     return tensor.value;
   if (tensor.cachedCall != call) {
@@ -96,34 +113,45 @@ Value Emitter::read(Tensor &tensor) {
   return tensor.cached;
 }
 
-void Emitter::write(Tensor &tensor, Value value) {
-  if (tensor.base && tensor.isPerhapsView) {
-    // From here on the two differ, or do not, as the strides are.
-    std::string why = "reads a tensor after an update in place " + where() +
-                      " through a reshape, contiguous or to(), which may or may not share its memory; copy it with "
-                      "clone() before the update";
-    for (TensorRef base = tensor.base; base; base = base->base) {
-      base->poison = why;
-      ++base->version; // its other views have to ask it
+void Emitter::write(Tensor &written, Value value) {
+  if (noGrad && needsGradient(readCurrent(written)))
+    fail("updates in place, without gradients, a tensor that has one: the gradient would not be that of the new value; "
+         "copy the tensor with detach().clone() first");
+  // From a view to its base, and on to the base of that.
+  for (Tensor *tensor = &written; tensor;) {
+    if (tensor->base && tensor->isPerhapsView) {
+      // From here on the two differ, or do not, as the strides are.
+      std::string why = "reads a tensor after an update in place " + where() +
+                        " through a reshape, contiguous or to(), which may or may not share its memory; copy it with "
+                        "clone() before the update";
+      for (TensorRef base = tensor->base; base; base = base->base) {
+        base->poison = why;
+        ++base->version; // its other views have to ask it
+      }
+      tensor->base = nullptr;
     }
-    tensor.base = nullptr;
+    Value next;
+    if (tensor->base) {
+      if (!tensor->writeBack)
+        fail("updates a view in place that braid cannot write back to its base; write out of place, with torch.where "
+             "or torch.cat");
+      next = tensor->writeBack(readCurrent(*tensor->base), value);
+      tensor->baseVersion = tensor->base->version + 1; // as the base is written next
+    } else if (!tensor->parameter.empty()) {
+      if (weights.lookup(tensor->parameter).getRequiresGrad())
+        fail("parameter '" + tensor->parameter +
+             "' is updated in place while it is trained: the optimizer and forward() "
+             "would both write it; make it a buffer, or update it outside of forward()");
+      tensor->parameter.clear();
+      tensor->isUpdated = true;
+    }
+    tensor->value = value;
+    tensor->number = Item();
+    tensor->constant = at::Tensor();
+    ++tensor->version;
+    tensor = tensor->base.get();
+    value = next;
   }
-  if (tensor.base) {
-    if (!tensor.writeBack)
-      fail("updates a view in place that braid cannot write back to its base; write out of place, with torch.where or "
-           "torch.cat");
-    Value base = read(*tensor.base);
-    write(*tensor.base, tensor.writeBack(base, value));
-    tensor.baseVersion = tensor.base->version;
-  } else if (!tensor.parameter.empty()) {
-    remarks.push_back("'" + tensor.parameter + "' is updated in place " + where() +
-                      "; the model uses the new value, but training does not keep it");
-    tensor.parameter.clear();
-  }
-  tensor.value = value;
-  tensor.number = Item();
-  tensor.constant = at::Tensor();
-  ++tensor.version;
 }
 
 TensorRef Emitter::makeTensor(Value value) {
@@ -197,10 +225,8 @@ std::optional<OperationName> Emitter::lookup(StringRef atenName) const {
 Operation *Emitter::finish(Operation *op) {
   if (call)
     op->setAttr(pathAttrName, builder.getStringAttr(getPath()));
-  auto opaque = dyn_cast<OpaqueOp>(op);
-  bool stops = opaque && opaque.getName() == "aten::detach";
   bool fromGradient =
-      !stops && llvm::any_of(op->getOperands(), [&](Value operand) { return gradients.contains(operand); });
+      !isa<DetachOp>(op) && llvm::any_of(op->getOperands(), [&](Value operand) { return gradients.contains(operand); });
   for (Value result : op->getResults())
     if (auto type = dyn_cast<RankedTensorType>(result.getType());
         fromGradient && type && isa<FloatType>(type.getElementType()))
@@ -265,6 +291,10 @@ Item Emitter::sizeOf(Tensor &tensor, int64_t dim) {
 template <typename OpTy> Item Emitter::arithmetic(const Item &a, const Item &b, const Expr &value) {
   if (std::optional<int64_t> constant = value.constant())
     return c10::IValue(*constant);
+  if (value.depth() > Expr::maxDepth)
+    fail("computes a size by more than " + std::to_string(Expr::maxDepth) +
+         " divisions one after the other; give the "
+         "size that it starts from as a constant with --input");
   auto op = OpTy::create(builder, loc, toIndex(a), toIndex(b));
   finish(op);
   shapes.setValue(op, value);
@@ -300,17 +330,21 @@ int64_t Emitter::fixToExample(const Item &integer) {
   return *example;
 }
 
+bool Emitter::assume(const Expr &left, plan::Relation relation, const Expr &right) {
+  return shapes.assume({left, relation, right, "a comparison of sizes " + where()});
+}
+
 bool Emitter::equal(const Item &a, const Item &b) {
   Expr left = valueOf(a), right = valueOf(b);
   if (left == right)
     return true;
   if ((left - right).atLeast(1) || (right - left).atLeast(1))
     return false;
-  if (shapes.equal(left, right, (a.isIndex() ? a : b).index().getDefiningOp()))
+  if (assume(left, plan::Relation::Equal, right))
     return true;
-  remarks.push_back("the model compares sizes " + where() + "; the branch was taken for " + left.str() +
-                    " other than " + right.str() + ", as in the example, and holds for such batches only");
-  return false;
+  if (assume(left, plan::Relation::NotEqual, right))
+    return false;
+  fail("compares " + left.str() + " with " + right.str() + ", which the example does not decide");
 }
 
 bool Emitter::less(const Item &a, const Item &b) {
@@ -319,13 +353,11 @@ bool Emitter::less(const Item &a, const Item &b) {
     return true;
   if ((left - right).atLeast(0))
     return false;
-  std::optional<int64_t> leftExample = shapes.example(left), rightExample = shapes.example(right);
-  if (!leftExample || !rightExample)
-    fail("compares " + left.str() + " with " + right.str() + ", which the example does not decide");
-  bool result = *leftExample < *rightExample;
-  remarks.push_back("the model compares sizes " + where() + "; the branch was taken for " + left.str() +
-                    (result ? " < " : " >= ") + right.str() + ", as in the example, and holds for such batches only");
-  return result;
+  if (assume(left, plan::Relation::Less, right))
+    return true;
+  if (assume(right, plan::Relation::LessEqual, left))
+    return false;
+  fail("compares " + left.str() + " with " + right.str() + ", which the example does not decide");
 }
 
 } // namespace braid::torchscript

@@ -35,6 +35,7 @@ public:
   std::vector<ModuleCall> calls; // [0] is the model itself
   int call = 0;                  // the one that is running
   std::vector<std::string> remarks;
+  bool noGrad = false; // as inside of torch.no_grad(): what is read stands for itself, detached
 
   mlir::MLIRContext *getContext() const { return builder.getContext(); }
   mlir::Location getLoc() const { return loc; }
@@ -83,17 +84,21 @@ public:
   Item max(const Item &a, const Item &b);
   /// The value in the example; that all batches agree becomes a guard.
   int64_t fixToExample(const Item &integer);
-  /// Whether two sizes are equal: for every batch, or in the example.
+  /// How two sizes compare: for every batch, or in the example, whose answer becomes a guard.
   bool equal(const Item &a, const Item &b);
   bool less(const Item &a, const Item &b);
 
 private:
+  mlir::Value readOwn(Tensor &tensor);
+  mlir::Value readCurrent(Tensor &tensor);
+  bool assume(const Expr &left, plan::Relation relation, const Expr &right);
   mlir::Value emitSource(Tensor &tensor);
   template <typename OpTy> Item arithmetic(const Item &a, const Item &b, const Expr &value);
 
   mlir::Location loc;
   llvm::StringMap<mlir::OperationName> typedOps;
   llvm::DenseSet<mlir::Value> gradients;
+  llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> detached; // by value and module call
 };
 
 } // namespace braid::torchscript

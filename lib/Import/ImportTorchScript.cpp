@@ -36,7 +36,7 @@ namespace {
 class Importer {
 public:
   Importer(MLIRContext &context, const ImportOptions &options)
-      : context(context), options(options), loc(FileLineColLoc::get(&context, options.file, 0, 0)) {}
+      : context(context), options(options), loc(FileLineColLoc::get(&context, options.file, 0, 0)), current(loc) {}
 
   OwningOpRef<ModuleOp> run(ImportReport &report);
 
@@ -54,6 +54,7 @@ private:
   std::vector<const InputSpec *> inputs;  // in the order of forward's arguments; null: the argument's default
   std::vector<const InputSpec *> tensors; // without the nulls
   Emitter *running = nullptr;             // the one whose module path a diagnostic is about
+  Location current;                       // the line that it was at when it stopped
 };
 } // namespace
 
@@ -144,6 +145,23 @@ Value Importer::checkLoss(Emitter &emitter, const Item &result) {
                "the model so that it computes the loss and returns that alone");
 }
 
+/// The value of a buffer after forward(), as an op of its own: not a parameter, constant or input as it came.
+static Value checkState(Emitter &emitter, ParamOp param, Tensor &last) {
+  TensorShape shape = emitter.shapeOf(last);
+  RankedTensorType type = param.getTensorType();
+  if (shape.toType() != type)
+    emitter.fail("buffer '" + param.getSymName().str() + "' is " + typeName(type.getElementType()) +
+                 str(TensorShape{llvm::map_to_vector<4>(type.getShape(), [](int64_t size) { return Expr(size); }),
+                                 type.getElementType()}) +
+                 " and forward() leaves " + typeName(shape.elementType) + str(shape) +
+                 " in it; keep its type and shape");
+  Value value = emitter.read(last);
+  if (Operation *op = value.getDefiningOp(); op && !isa<GetParamOp, ConstantOp, ScalarTensorOp>(op))
+    return value;
+  return emitter.create("aten::reshape",
+                        {value, emitter.shapes.materialize(emitter.builder, emitter.getLoc(), shape.dims)});
+}
+
 OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &report, std::vector<Guard> &guards) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   Builder attrs(&context);
@@ -170,7 +188,10 @@ OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &
 
   Emitter emitter(*module, builder, weights);
   running = &emitter;
-  auto stopRunning = llvm::make_scope_exit([&] { running = nullptr; });
+  llvm::scope_exit stopRunning([&] {
+    current = emitter.getLoc();
+    running = nullptr;
+  });
   Aten aten(emitter, report);
   Interpreter interpreter(emitter, aten);
   std::vector<Item> items;
@@ -179,15 +200,23 @@ OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &
   for (auto [position, input] : llvm::enumerate(inputs))
     items.push_back(input ? Item(emitter.makeTensor(body->getArgument(number++)))
                           : Item(*schema.arguments()[position + 1].default_value()));
-  Value loss = checkLoss(emitter, interpreter.run(*model, std::move(items)));
-  func::ReturnOp::create(emitter.builder, loc, loss);
-  main.setFunctionType(builder.getFunctionType(types, {loss.getType()}));
+  SmallVector<Value> results = {checkLoss(emitter, interpreter.run(*model, std::move(items)))};
+  SmallVector<DictionaryAttr> resultAttrs = {attrs.getDictionaryAttr({})};
+  for (auto &[param, last] : interpreter.updatedBuffers()) {
+    results.push_back(checkState(emitter, param, *last));
+    resultAttrs.push_back(attrs.getDictionaryAttr(
+        attrs.getNamedAttr(stateAttrName, FlatSymbolRefAttr::get(&context, param.getSymName()))));
+  }
+  func::ReturnOp::create(emitter.builder, results.front().getLoc(), results);
+  main.setFunctionType(builder.getFunctionType(types, TypeRange(results)));
+  main.setAllResultAttrs(resultAttrs);
   eraseDeadOps(*body);
   report.operations = llvm::range_size(*body) - 1;
   if (failed(outlineModules(main, emitter.calls, emitter.shapes)))
     throw ImportError::reported();
   emitter.shapes.storeGuards();
   guards = emitter.shapes.getGuards();
+  llvm::append_range(report.remarks, weights.remarks);
   llvm::append_range(report.remarks, emitter.remarks);
   report.moduleCalls = llvm::range_size(module->getOps<func::FuncOp>()) - 1;
   report.parameters = weights.size();
@@ -205,6 +234,7 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
   static constexpr int maxRounds = 32;
   for (int round = 0, failures = 0;; ++round) {
     std::vector<Diagnostic> diagnostics;
+    current = loc;
     std::vector<Guard> guards;
     ImportReport attempt;
     OwningOpRef<ModuleOp> module;
@@ -219,9 +249,9 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
         module = importOnce(dims, attempt, guards);
       } catch (const ImportError &error) {
         if (error.what()[0])
-          emitError(loc) << error.what();
+          emitError(current) << error.what();
       } catch (const std::exception &error) {
-        emitError(loc) << "LibTorch fails on this model: " << firstLine(error);
+        emitError(current) << "LibTorch fails on this model: " << firstLine(error);
       }
     }
     if (module) {

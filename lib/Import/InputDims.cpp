@@ -150,6 +150,8 @@ bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks
   bool changed = false;
   std::set<std::string> fixed;
   for (const Guard &guard : guards) {
+    if (guard.relation != plan::Relation::Equal)
+      continue;
     std::optional<std::string> left = asSymbol(guard.left), right = asSymbol(guard.right);
     if (left && right && getSymbols().count(*left) && getSymbols().count(*right)) {
       // The one that somebody named stays, then `batch` and `seq`.

@@ -236,6 +236,42 @@ Item Interpreter::getAttribute(const Object &object, const std::string &name) {
   return item;
 }
 
+/// Buffers are kept from step to step; a Python value is not, and a model that counts in one would count wrongly.
+void Interpreter::setAttribute(const Object &object, const std::string &name, const Item &value) {
+  if (emitter.weights.hasPath(object.get())) {
+    c10::IValue before = jit::Object(object).attr(name);
+    const c10::IValue *after = value.constant();
+    bool isBuffer = before.isTensor() && before.toTensor().defined();
+    bool isNumber = before.isScalar() || before.isBool() || before.isString();
+    if (isBuffer && !value.isTensor())
+      emitter.fail("sets the buffer '" + name + "' to a " + kindName(value) + "; it holds a tensor");
+    if (isNumber && !(after && *after == before))
+      emitter.fail("changes the attribute '" + name +
+                   "', a Python value that training does not keep from step to "
+                   "step; make it a buffer (register_buffer) that holds a tensor");
+    if (!isBuffer && !isNumber)
+      emitter.remarks.push_back("attribute '" + name + "' is set " + emitter.where() +
+                                "; it is no buffer, so each step starts with what the file holds");
+  }
+  replaced[{object.get(), name}] = value;
+}
+
+std::vector<std::pair<ParamOp, TensorRef>> Interpreter::updatedBuffers() {
+  std::vector<std::pair<ParamOp, TensorRef>> result;
+  for (const Weights::Slot &slot : emitter.weights.getSlots()) {
+    TensorRef last;
+    if (auto known = tensors.find(slot.tensor); known != tensors.end() && known->second && known->second->isUpdated)
+      last = known->second;
+    if (auto set = replaced.find({slot.holder, slot.attribute}); set != replaced.end())
+      last = set->second.tensor();
+    bool same = last && last->parameter == ParamOp(slot.param).getSymName(); // set to itself
+    bool known = llvm::any_of(result, [&](const auto &entry) { return entry.first == slot.param; });
+    if (last && !same && !known)
+      result.emplace_back(slot.param, last);
+  }
+  return result;
+}
+
 std::optional<Interpreter::Results> Interpreter::runPrimitive(jit::Node *node, const std::vector<Item> &args) {
   namespace prim = c10::prim;
   auto object = [&](const Item &item) -> Object {
@@ -251,15 +287,9 @@ std::optional<Interpreter::Results> Interpreter::runPrimitive(jit::Node *node, c
   }
   case prim::GetAttr:
     return Results{getAttribute(object(args[0]), node->s(c10::attr::name))};
-  case prim::SetAttr: {
-    Object holder = object(args[0]);
-    std::string name = node->s(c10::attr::name);
-    if (args[1].isTensor() && emitter.weights.hasPath(holder.get()))
-      emitter.remarks.push_back("attribute '" + name + "' is set " + emitter.where() +
-                                "; the model uses the new value, but training does not keep it");
-    replaced[{holder.get(), name}] = args[1];
+  case prim::SetAttr:
+    setAttribute(object(args[0]), node->s(c10::attr::name), args[1]);
     return Results{};
-  }
   case prim::CallMethod:
     return Results{callMethod(object(args[0]), node->s(c10::attr::name), {args.begin() + 1, args.end()})};
   case prim::CallFunction: {
@@ -320,6 +350,10 @@ std::optional<Interpreter::Results> Interpreter::runPrimitive(jit::Node *node, c
     }
     return Results{c10::IValue(false)};
   }
+  case prim::Enter:
+    return Results{callMethod(object(args[0]), "__enter__", {})};
+  case prim::Exit:
+    return Results{callMethod(object(args[0]), "__exit__", {Item(), Item(), Item()})};
   case prim::Uninitialized:
     return Results{Item()};
   case prim::RaiseException: {
@@ -334,8 +368,16 @@ std::optional<Interpreter::Results> Interpreter::runPrimitive(jit::Node *node, c
   default:
     break;
   }
-  if (StringRef(kind.toQualString()) == "aten::warn")
+  StringRef name = kind.toQualString();
+  if (name == "aten::warn")
     return Results{};
+  // What torch.no_grad() and its kin are made of.
+  if (name == "aten::is_grad_enabled")
+    return Results{c10::IValue(!emitter.noGrad)};
+  if (name == "aten::set_grad_enabled") {
+    emitter.noGrad = !toBool(args[0], "whether gradients are computed");
+    return Results{};
+  }
   return std::nullopt;
 }
 

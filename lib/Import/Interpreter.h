@@ -25,6 +25,8 @@ public:
 
   /// Runs model.forward(inputs...).
   Item run(const torch::jit::Module &model, std::vector<Item> inputs);
+  /// The buffers that forward() has changed, with their last value.
+  std::vector<std::pair<ParamOp, TensorRef>> updatedBuffers();
 
 private:
   using Object = c10::intrusive_ptr<c10::ivalue::Object>;
@@ -45,6 +47,7 @@ private:
   std::optional<Results> runOnContainers(torch::jit::Node *node, const std::string &name,
                                          const std::vector<Item> &args);
 
+  void setAttribute(const Object &object, const std::string &name, const Item &value);
   Item getAttribute(const Object &object, const std::string &name);
   Item fromIValue(const c10::IValue &value);
   TensorRef &tensorOf(const at::Tensor &tensor); // null where it is met first

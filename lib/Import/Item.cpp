@@ -12,6 +12,12 @@
 
 namespace braid::torchscript {
 
+/// One after the other: views of views may be many.
+Tensor::~Tensor() {
+  for (TensorRef last = std::move(base); last && last.use_count() == 1;)
+    last = TensorRef(std::move(last->base));
+}
+
 bool Item::isSame(const Item &other) const {
   if (storage.index() != other.storage.index())
     return false;

@@ -44,26 +44,32 @@ public:
   Item(std::shared_ptr<DictItem> dict) : storage(std::move(dict)) {}
 
   /// A constant that is no container; null for anything else.
-  const c10::IValue *constant() const { return std::get_if<c10::IValue>(&storage); }
+  const c10::IValue *constant() const & { return std::get_if<c10::IValue>(&storage); }
   bool isNone() const { return constant() && constant()->isNone(); }
   bool isIndex() const { return std::holds_alternative<mlir::Value>(storage); }
   /// An int, constant or not.
   bool isInt() const { return isIndex() || (constant() && constant()->isInt()); }
   mlir::Value index() const { return std::get<mlir::Value>(storage); }
   bool isTensor() const { return std::holds_alternative<TensorRef>(storage); }
-  const TensorRef &tensor() const { return std::get<TensorRef>(storage); }
-  ListItem *list() const {
+  const TensorRef &tensor() const & { return std::get<TensorRef>(storage); }
+  TensorRef tensor() && { return std::get<TensorRef>(std::move(storage)); }
+  ListItem *list() const & {
     auto *list = std::get_if<std::shared_ptr<ListItem>>(&storage);
     return list ? list->get() : nullptr;
   }
-  TupleItem *tuple() const {
+  TupleItem *tuple() const & {
     auto *tuple = std::get_if<std::shared_ptr<TupleItem>>(&storage);
     return tuple ? tuple->get() : nullptr;
   }
-  DictItem *dict() const {
+  DictItem *dict() const & {
     auto *dict = std::get_if<std::shared_ptr<DictItem>>(&storage);
     return dict ? dict->get() : nullptr;
   }
+  // A temporary would leave these dangling.
+  const c10::IValue *constant() const && = delete;
+  ListItem *list() const && = delete;
+  TupleItem *tuple() const && = delete;
+  DictItem *dict() const && = delete;
   /// Whether both are the same object, as Python's `is`.
   bool isSame(const Item &other) const;
 
@@ -87,10 +93,15 @@ struct DictItem {
 
 /// A tensor of the graph. What it holds is computed, or read from one of three sources where it is first used.
 struct Tensor {
+  Tensor() = default;
+  Tensor(const Tensor &) = default;
+  ~Tensor();
+
   mlir::Value value;     // computed; null if it comes from a source
   Item number;           // source: the value of a 0-dim tensor that import knows (an int, float or bool); else None
   at::Tensor constant;   // source: a constant of the graph; with `number` if it has no dims
   std::string parameter; // source: the symbol of a braid.param
+  bool isUpdated = false; // a parameter or buffer that forward() has written to
 
   /// A view is computed from its base, and a write to it is a write to the base.
   TensorRef base;

@@ -265,16 +265,38 @@ static Answer upsample(Aten &aten, const Call &call) {
   return Results{aten.call(call.schema->name(), std::move(args))};
 }
 
-/// In training the running statistics are only written, which training does not keep.
+/// In training the running statistics are only written: their new values become the buffers'.
 static Answer batchNorm(Aten &aten, const Call &call) {
   const c10::IValue *training = call.arg("training").constant();
-  if (!training || !training->toBool() || call.args[3].isNone())
+  if (!training || !training->toBool() || !call.args[3].isTensor())
     return std::nullopt;
-  aten.emitter.remarks.push_back("batch_norm " + aten.emitter.where() +
-                                 " updates its running statistics; training does not keep them");
+  c10::ScalarType type = dtypeOf(aten, call.args[3]);
+  double momentum = call.arg("momentum").constant()->toDouble();
+  Item x = aten.cast(call.args[0].tensor(), type), none;
+  std::vector<int64_t> others;
+  for (int64_t dim = 0, rank = aten.emitter.shapeOf(*x.tensor()).rank(); dim < rank; ++dim)
+    if (dim != 1)
+      others.push_back(dim);
+  Item mean = aten.call("aten::mean.dim", {x, makeInts(others), c10::IValue(false), none});
+  Item variance = aten.call("aten::var.correction", {x, makeInts(others), c10::IValue(1), c10::IValue(false)});
+  for (auto &[running, current] : {std::pair(call.args[3], mean), {call.args[4], variance}}) {
+    Item kept = aten.call("aten::mul.Scalar", {running, c10::IValue(1 - momentum)});
+    Item moved = aten.call("aten::add.Tensor", {kept, current, c10::IValue(momentum)});
+    aten.emitter.write(*running.tensor(), aten.emitter.read(*moved.tensor()));
+  }
   Call withoutStatistics = call;
   withoutStatistics.args[3] = withoutStatistics.args[4] = Item();
   return aten.run(withoutStatistics);
+}
+
+/// Operators that write running statistics and do not say so in their schema.
+static Answer refuseStatistics(Aten &aten, const Call &call) {
+  const Item &flag = call.arg("use_input_stats").isNone() ? call.arg("training") : call.arg("use_input_stats");
+  if (flag.constant() && flag.constant()->isBool() && flag.constant()->toBool() && !call.arg("running_mean").isNone())
+    aten.emitter.fail(call.name +
+                      " updates running statistics, which braid keeps for batch_norm only; create the module "
+                      "with track_running_stats=False");
+  return std::nullopt;
 }
 
 static Answer reverseSubtract(Aten &aten, const Call &call) {
@@ -470,6 +492,8 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
       {"aten::upsample_bicubic2d.vec", upsample},
       {"aten::upsample_trilinear3d.vec", upsample},
       {"aten::batch_norm", batchNorm},
+      {"aten::instance_norm", refuseStatistics},
+      {"aten::native_batch_norm", refuseStatistics},
       {"aten::rsub.Tensor", reverseSubtract},
       {"aten::square", square},
       {"aten::min.other", minimum},

@@ -7,60 +7,41 @@
 
 #include "Types.h"
 
-#include "mlir/IR/Builders.h"
+#include "braid/Dialect/Braid/IR/ElementTypes.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
 namespace braid::torchscript {
 
-namespace {
-struct Entry {
-  c10::ScalarType scalar;
-  llvm::StringLiteral name;
-  Type (*make)(Builder &);
-};
-} // namespace
-
-static const Entry table[] = {
-    {c10::ScalarType::Float, "f32", [](Builder &b) -> Type { return b.getF32Type(); }},
-    {c10::ScalarType::Double, "f64", [](Builder &b) -> Type { return b.getF64Type(); }},
-    {c10::ScalarType::BFloat16, "bf16", [](Builder &b) -> Type { return b.getBF16Type(); }},
-    {c10::ScalarType::Half, "f16", [](Builder &b) -> Type { return b.getF16Type(); }},
-    {c10::ScalarType::Long, "i64", [](Builder &b) -> Type { return b.getIntegerType(64); }},
-    {c10::ScalarType::Int, "i32", [](Builder &b) -> Type { return b.getIntegerType(32); }},
-    {c10::ScalarType::Short, "i16", [](Builder &b) -> Type { return b.getIntegerType(16); }},
-    {c10::ScalarType::Char, "i8", [](Builder &b) -> Type { return b.getIntegerType(8); }},
-    {c10::ScalarType::Byte, "u8", [](Builder &b) -> Type { return b.getIntegerType(8, /*isSigned=*/false); }},
-    {c10::ScalarType::Bool, "bool", [](Builder &b) -> Type { return b.getIntegerType(1); }},
-};
+/// In the order of plan::ElementType.
+static constexpr c10::ScalarType scalarTypes[] = {
+    c10::ScalarType::Float, c10::ScalarType::Double, c10::ScalarType::BFloat16, c10::ScalarType::Half,
+    c10::ScalarType::Long,  c10::ScalarType::Int,    c10::ScalarType::Short,    c10::ScalarType::Char,
+    c10::ScalarType::Byte,  c10::ScalarType::Bool};
+static_assert(std::size(scalarTypes) == std::size(plan::elementTypes));
 
 Type toMlirType(MLIRContext *context, c10::ScalarType type) {
-  Builder builder(context);
-  const Entry *entry = llvm::find_if(table, [&](const Entry &entry) { return entry.scalar == type; });
-  return entry == std::end(table) ? Type() : entry->make(builder);
-}
-
-static const Entry *findEntry(Type type) {
-  Builder builder(type.getContext());
-  const Entry *entry = llvm::find_if(table, [&](const Entry &entry) { return entry.make(builder) == type; });
-  return entry == std::end(table) ? nullptr : entry;
+  const c10::ScalarType *entry = llvm::find(scalarTypes, type);
+  if (entry == std::end(scalarTypes))
+    return {};
+  return toType(context, static_cast<plan::ElementType>(entry - scalarTypes));
 }
 
 c10::ScalarType toScalarType(Type type) {
-  const Entry *entry = findEntry(type);
-  return entry ? entry->scalar : c10::ScalarType::Undefined;
+  std::optional<plan::ElementType> known = toElementType(type);
+  return known ? scalarTypes[static_cast<size_t>(*known)] : c10::ScalarType::Undefined;
 }
 
 std::string typeName(Type type) {
-  const Entry *entry = findEntry(type);
-  return entry ? entry->name.str() : "?";
+  std::optional<plan::ElementType> known = toElementType(type);
+  return known ? std::string(plan::info(*known).name) : "?";
 }
 
 Type parseTypeName(MLIRContext *context, StringRef name) {
-  Builder builder(context);
-  const Entry *entry = llvm::find_if(table, [&](const Entry &entry) { return entry.name == name.lower(); });
-  return entry == std::end(table) ? Type() : entry->make(builder);
+  std::optional<plan::ElementType> known = plan::parseElementType(name.lower());
+  return known ? toType(context, *known) : Type();
 }
 
 } // namespace braid::torchscript

@@ -9,8 +9,6 @@
 #include "ImportError.h"
 #include "Types.h"
 
-#include "braid/Plan/ArchiveDigest.h"
-
 using namespace mlir;
 
 namespace braid::torchscript {
@@ -18,16 +16,14 @@ namespace braid::torchscript {
 Weights::Weights(ModuleOp module, std::shared_ptr<Archive> archive, const torch::jit::Module &model,
                  const std::string &file)
     : builder(module.getBodyRegion()), loc(module.getLoc()), archive(std::move(archive)), file(file) {
-  plan::Result<plan::ArchiveDigest> digest = plan::archiveDigest(file);
-  if (!digest)
-    throw ImportError(digest.error());
   addModule(model, "");
+  refuseOverlaps();
   std::string symbol = "weights";
   while (byName.count(symbol))
     symbol += "_";
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(module.getBody());
-  WeightsOp::create(builder, loc, symbol, file, digest->bytes, digest->digest);
+  WeightsOp::create(builder, loc, symbol, file, this->archive->size(), this->archive->getDigest());
 }
 
 /// Own tensors first, then those of the children: the order of Python's named_parameters().
@@ -40,12 +36,15 @@ void Weights::addModule(const torch::jit::Module &module, const std::string &pat
     if (!value.isTensor() || !value.toTensor().defined())
       continue;
     std::string name = prefix + type->getAttributeName(slot);
-    auto known = byTensor.find(value.toTensor().unsafeGetTensorImpl());
-    if (known == byTensor.end()) {
-      create(name, value.toTensor(), type->is_parameter(slot) ? "parameter" : "buffer");
+    StringRef kind = type->is_parameter(slot) ? "parameter" : "buffer";
+    ParamOp param = sameMemory(name, value.toTensor(), kind);
+    bool isNew = !param;
+    if (isNew)
+      param = create(name, value.toTensor(), kind);
+    slots.push_back(
+        {module._ivalue().get(), type->getAttributeName(slot), value.toTensor().unsafeGetTensorImpl(), param});
+    if (isNew)
       continue;
-    }
-    ParamOp param = known->second;
     SmallVector<Attribute> aliases;
     if (ArrayAttr before = param.getAliasesAttr())
       llvm::append_range(aliases, before);
@@ -56,6 +55,100 @@ void Weights::addModule(const torch::jit::Module &module, const std::string &pat
     const c10::IValue &value = module._ivalue()->getSlot(slot);
     if (value.isModule())
       addModule(torch::jit::Module(value.toObject()), prefix + type->getAttributeName(slot));
+  }
+}
+
+/// The declaration of the same tensor under another name, or of another tensor that is the same view of the same memory
+/// and trains alike; null if there is none.
+ParamOp Weights::sameMemory(const std::string &name, const at::Tensor &tensor, StringRef kind) {
+  if (auto known = byTensor.find(tensor.unsafeGetTensorImpl()); known != byTensor.end())
+    return known->second;
+  if (!tensor.numel())
+    return {};
+  for (auto &[other, param] : views[tensor.storage().unsafeGetStorageImpl()])
+    if (other.storage_offset() == tensor.storage_offset() && other.scalar_type() == tensor.scalar_type() &&
+        other.sizes() == tensor.sizes() && other.strides() == tensor.strides() && param.getKind() == kind &&
+        param.getRequiresGrad() == (tensor.requires_grad() && kind == "parameter")) {
+      remarks.push_back("'" + name + "' and '" + param.getSymName().str() +
+                        "' are the same memory; they are one parameter with two names");
+      byTensor.emplace(tensor.unsafeGetTensorImpl(), param);
+      kept.push_back(tensor);
+      return param;
+    }
+  return {};
+}
+
+namespace {
+/// The bytes of a storage that a tensor stands on.
+struct Extent {
+  explicit Extent(const at::Tensor &tensor)
+      : tensor(tensor), elementBytes(static_cast<int64_t>(tensor.element_size())) {
+    int64_t last = tensor.storage_offset();
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim)
+      last += (tensor.size(dim) - 1) * tensor.stride(dim);
+    begin = tensor.storage_offset() * elementBytes;
+    end = (last + 1) * elementBytes;
+  }
+
+  /// Byte offsets of the elements, in order.
+  std::vector<int64_t> elements() const {
+    std::vector<int64_t> offsets = {tensor.storage_offset()};
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      size_t before = offsets.size();
+      for (int64_t i = 1; i < tensor.size(dim); ++i)
+        for (size_t at = 0; at < before; ++at)
+          offsets.push_back(offsets[at] + i * tensor.stride(dim));
+    }
+    for (int64_t &offset : offsets)
+      offset *= elementBytes;
+    llvm::sort(offsets);
+    return offsets;
+  }
+
+  bool overlaps(const Extent &other) const {
+    if (begin >= other.end || other.begin >= end)
+      return false;
+    if (tensor.is_non_overlapping_and_dense() && other.tensor.is_non_overlapping_and_dense())
+      return true;
+    std::vector<int64_t> mine = elements(), theirs = other.elements();
+    for (size_t i = 0, j = 0; i < mine.size() && j < theirs.size();) {
+      if (mine[i] + elementBytes <= theirs[j])
+        ++i;
+      else if (theirs[j] + other.elementBytes <= mine[i])
+        ++j;
+      else
+        return true;
+    }
+    return false;
+  }
+
+  at::Tensor tensor;
+  int64_t elementBytes, begin, end;
+};
+} // namespace
+
+/// Training gives each parameter memory of its own, so what one parameter's update would change in another is lost.
+void Weights::refuseOverlaps() const {
+  auto nameOf = [](ParamOp param) { return "'" + param.getSymName().str() + "'"; };
+  for (const auto &[storage, sharing] : views) {
+    std::vector<std::pair<Extent, ParamOp>> extents;
+    for (const auto &[tensor, param] : sharing)
+      extents.emplace_back(tensor, param);
+    llvm::sort(extents, [](const auto &a, const auto &b) { return a.first.begin < b.first.begin; });
+    for (size_t i = 0; i < extents.size(); ++i) {
+      auto &[extent, param] = extents[i];
+      for (int64_t dim = 0; dim < extent.tensor.dim() && param.getRequiresGrad(); ++dim)
+        if (extent.tensor.stride(dim) == 0 && extent.tensor.size(dim) > 1)
+          throw ImportError(file + ": " + nameOf(param) + " is expanded in dim " + std::to_string(dim) +
+                            ", so its elements share memory and cannot train apart; make it a parameter of size 1 "
+                            "there, and expand it in forward");
+      for (size_t j = i + 1; j < extents.size() && extents[j].first.begin < extent.end; ++j)
+        if (auto &[other, otherParam] = extents[j];
+            (param.getRequiresGrad() || otherParam.getRequiresGrad()) && extent.overlaps(other))
+          throw ImportError(file + ": " + nameOf(param) + " and " + nameOf(otherParam) +
+                            " are views that overlap in memory, so an update of one changes the other; give each its "
+                            "own with clone(), or use one of them in both places");
+    }
   }
 }
 
@@ -89,6 +182,8 @@ ParamOp Weights::create(const std::string &name, const at::Tensor &tensor, Strin
   byName[name] = param;
   byTensor.emplace(tensor.unsafeGetTensorImpl(), param);
   kept.push_back(tensor);
+  if (tensor.numel())
+    views[tensor.storage().unsafeGetStorageImpl()].emplace_back(tensor, param);
   return param;
 }
 

@@ -37,9 +37,22 @@ public:
 
   size_t size() const { return byName.size(); }
 
+  /// Each name of each tensor of the model.
+  struct Slot {
+    const c10::ivalue::Object *holder;
+    std::string attribute;
+    const c10::TensorImpl *tensor;
+    ParamOp param;
+  };
+  const std::vector<Slot> &getSlots() const { return slots; }
+
+  std::vector<std::string> remarks;
+
 private:
   void addModule(const torch::jit::Module &module, const std::string &path);
   ParamOp create(const std::string &name, const at::Tensor &tensor, llvm::StringRef kind);
+  ParamOp sameMemory(const std::string &name, const at::Tensor &tensor, llvm::StringRef kind);
+  void refuseOverlaps() const;
 
   mlir::OpBuilder builder;
   mlir::Location loc;
@@ -48,7 +61,9 @@ private:
   mlir::Operation *last = nullptr; // the declaration that the next one follows
   llvm::StringMap<ParamOp> byName;
   std::unordered_map<const c10::TensorImpl *, ParamOp> byTensor;
+  std::vector<Slot> slots;
   std::vector<at::Tensor> kept; // so that addresses stay taken
+  std::map<const void *, std::vector<std::pair<at::Tensor, ParamOp>>> views; // by storage
   std::unordered_map<const c10::ivalue::Object *, std::string> paths;
 };
 

@@ -57,7 +57,7 @@ Expr Expr::fromAtom(std::shared_ptr<const Atom> atom) {
 }
 
 Expr Expr::symbol(std::string name) {
-  return fromAtom(std::make_shared<Atom>(Atom{Atom::Kind::Symbol, std::move(name), {}}));
+  return fromAtom(std::make_shared<Atom>(Atom{Atom::Kind::Symbol, std::move(name), {}, 0}));
 }
 
 Expr operator+(const Expr &a, const Expr &b) {
@@ -169,7 +169,7 @@ Expr Expr::floorDiv(const Expr &a, const Expr &b) {
     if (!whole.terms.empty())
       return whole + floorDiv(part, b);
   }
-  auto atom = std::make_shared<Atom>(Atom{Atom::Kind::FloorDiv, "", {a, b}});
+  auto atom = std::make_shared<Atom>(Atom{Atom::Kind::FloorDiv, "", {a, b}, 1 + std::max(a.depth(), b.depth())});
   auto wrap = [](const Expr &e) {
     bool single = e.terms.size() <= 1 && (e.constant() || (e.terms.begin()->second == 1 &&
                                                            e.terms.begin()->first.powers.size() == 1 &&
@@ -212,8 +212,18 @@ Expr Expr::max(const Expr &a, const Expr &b) {
     return b;
   bool ordered = a.str() < b.str();
   const Expr &first = ordered ? a : b, &second = ordered ? b : a;
-  return fromAtom(std::make_shared<Atom>(
-      Atom{Atom::Kind::Max, "max(" + first.str() + ", " + second.str() + ")", {first, second}}));
+  return fromAtom(std::make_shared<Atom>(Atom{Atom::Kind::Max,
+                                              "max(" + first.str() + ", " + second.str() + ")",
+                                              {first, second},
+                                              1 + std::max(a.depth(), b.depth())}));
+}
+
+int Expr::depth() const {
+  int most = 0;
+  for (const auto &[monomial, coefficient] : terms)
+    for (const auto &[atom, power] : monomial.powers)
+      most = std::max(most, atom->depth);
+  return most;
 }
 
 std::optional<int64_t> Expr::evaluate(const Lookup &symbols) const {
@@ -322,7 +332,7 @@ public:
   }
 
 private:
-  static constexpr int maxDepth = 64;
+  static constexpr int maxDepth = Expr::maxDepth + 16; // and some parentheses
 
   void skip() {
     while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))

@@ -22,16 +22,20 @@ using namespace mlir;
 
 namespace braid {
 
-static FailureOr<std::string> findDriver(Location loc, const std::string &wanted) {
-  if (!wanted.empty()) {
-    if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(wanted))
-      return *found;
-    return mlir::emitError(loc) << "the linker driver '" << wanted << "' is not on the PATH";
-  }
+static FailureOr<std::string> findDriver(Location loc) {
   for (StringRef name : {"clang++-22", "clang++", "c++"})
     if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(name))
       return *found;
-  return mlir::emitError(loc) << "no linker driver is on the PATH: install clang or g++, or name one";
+  return mlir::emitError(loc) << "no linker driver is on the PATH: install clang or g++";
+}
+
+/// lld, which is faster than the other linkers: on the PATH, else beside the LLVM that braid was built with.
+static std::vector<std::string> lldArguments() {
+  if (llvm::sys::findProgramByName("ld.lld"))
+    return {"-fuse-ld=lld"};
+  if (llvm::sys::findProgramByName("ld.lld", {BRAID_LLVM_TOOLS_DIR}))
+    return {"-fuse-ld=lld", "-B" BRAID_LLVM_TOOLS_DIR};
+  return {};
 }
 
 static std::string runtimeDir(const LinkOptions &options) {
@@ -40,9 +44,7 @@ static std::string runtimeDir(const LinkOptions &options) {
   return llvm::sys::Process::GetEnv("BRAID_RUNTIME_DIR").value_or(BRAID_RUNTIME_LIBRARY_DIR);
 }
 
-static std::vector<std::string> torchDirs(const LinkOptions &options) {
-  if (!options.torchLibraryDirs.empty())
-    return options.torchLibraryDirs;
+static std::vector<std::string> torchDirs() {
   std::string dirs = llvm::sys::Process::GetEnv("BRAID_TORCH_LIBRARY_DIRS").value_or(BRAID_TORCH_LIBRARY_DIRS);
   SmallVector<StringRef> parts;
   StringRef(dirs).split(parts, ':', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -52,7 +54,7 @@ static std::vector<std::string> torchDirs(const LinkOptions &options) {
 LogicalResult linkExecutable(MLIRContext *context, StringRef objectPath, StringRef outputPath,
                              const LinkOptions &options) {
   Location loc = UnknownLoc::get(context);
-  FailureOr<std::string> driver = findDriver(loc, options.driver);
+  FailureOr<std::string> driver = findDriver(loc);
   if (failed(driver))
     return failure();
   std::string runtime = runtimeDir(options);
@@ -64,10 +66,9 @@ LogicalResult linkExecutable(MLIRContext *context, StringRef objectPath, StringR
 
   std::vector<std::string> command = {*driver, objectPath.str()};
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
-  if (llvm::sys::findProgramByName("ld.lld"))
-    command.push_back("-fuse-ld=lld");
+  llvm::append_range(command, lldArguments());
   command.insert(command.end(), {"-L" + runtime, "-lbraid_rt", "-Wl,-rpath," + runtime});
-  for (const std::string &dir : torchDirs(options))
+  for (const std::string &dir : torchDirs())
     command.push_back("-Wl,-rpath," + dir);
   command.insert(command.end(), {"-Wl,--gc-sections", "-o", outputPath.str()});
 
@@ -75,7 +76,7 @@ LogicalResult linkExecutable(MLIRContext *context, StringRef objectPath, StringR
   SmallString<128> log;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("braid-link", "log", log))
     return mlir::emitError(loc) << "cannot make a temporary file: " << error.message();
-  auto removeLog = llvm::make_scope_exit([&] { llvm::sys::fs::remove(log); });
+  llvm::scope_exit removeLog([&] { llvm::sys::fs::remove(log); });
   std::vector<StringRef> arguments(command.begin(), command.end());
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(log), StringRef(log)};
   std::string error;

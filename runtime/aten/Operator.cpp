@@ -137,7 +137,7 @@ static std::string valueText(const braid_value &value) {
   case BRAID_STRING:
     return text("'", value.as.string, "'");
   case BRAID_DTYPE:
-    return value.as.i >= 0 && value.as.i <= BRAID_BOOLEAN ? std::string(dtypes[value.as.i].name)
+    return value.as.i >= 0 && value.as.i <= BRAID_BOOLEAN ? std::string(braid::plan::elementTypes[value.as.i].name)
                                                           : text("dtype ", value.as.i);
   case BRAID_INT_LIST:
     return list([&](int32_t i) { return value.as.ints[i]; });

@@ -22,7 +22,7 @@ namespace braid::runtime {
 
 static constexpr at::ScalarType scalarTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong,
                                                  at::kInt,   at::kShort,  at::kChar,     at::kByte, at::kBool};
-static_assert(std::size(scalarTypes) == std::size(dtypes));
+static_assert(std::size(scalarTypes) == std::size(plan::elementTypes));
 
 at::ScalarType toScalarType(DType dtype) { return scalarTypes[dtype]; }
 
@@ -39,7 +39,7 @@ std::string describe(const at::Tensor &tensor) {
     return "none";
   for (size_t i = 0; i < std::size(scalarTypes); ++i)
     if (scalarTypes[i] == tensor.scalar_type())
-      return text(dtypes[i].name, shapeText(tensor.sizes().vec()));
+      return text(plan::elementTypes[i].name, shapeText(tensor.sizes().vec()));
   return text(c10::toString(tensor.scalar_type()), shapeText(tensor.sizes().vec()));
 }
 

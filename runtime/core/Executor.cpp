@@ -55,6 +55,8 @@ plan::Result<StepReport> Executor::step(int64_t number, const Batches &data) {
   }
   if (plan::Status status = finishSends(0); !status)
     return plan::Error{text("step ", number, ", sending what is left: ", status.error())};
+  for (auto &[buffer, value] : states)
+    parameters.parameter(buffer) = std::move(value);
   return report;
 }
 
@@ -66,6 +68,7 @@ plan::Status Executor::begin() {
   residuals.assign(program.stages.size(), std::vector<std::vector<Tensor>>(program.microbatches));
   carries = residuals;
   losses.assign(program.stages.size(), 0);
+  states.clear();
   parameters.clearGradients();
   try {
     return countTerms();
@@ -196,7 +199,7 @@ plan::Status Executor::forward(const plan::Action &action) {
   for (int count : stage.counts)
     own.push_back(counts[count]);
   append(operands, own);
-  size_t made = stage.valuesOut.size() + stage.loss;
+  size_t made = stage.valuesOut.size() + stage.loss + stage.states.size();
   plan::Result<std::vector<Tensor>> results = call(stage.forward, m, operands, made + stage.residuals);
   if (!results)
     return plan::Error{results.error()};
@@ -205,7 +208,10 @@ plan::Status Executor::forward(const plan::Action &action) {
       if (program.edges[edge].value == stage.valuesOut[i])
         values[edge][m] = (*results)[i];
   if (stage.loss)
-    losses[action.stage] += (*results)[made - 1].item();
+    losses[action.stage] += (*results)[stage.valuesOut.size()].item();
+  // All micro-batches give the same, since what depends on samples is divided into one only.
+  for (size_t i = 0; i < stage.states.size(); ++i)
+    states[stage.states[i]] = (*results)[stage.valuesOut.size() + stage.loss + i].clone();
   if (stage.backward || stage.backwardInput)
     residuals[action.stage][m].assign(std::make_move_iterator(results->begin() + made),
                                       std::make_move_iterator(results->end()));

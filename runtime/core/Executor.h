@@ -104,6 +104,7 @@ private:
   std::vector<PerMicroBatch> values, gradients;                     // [edge][micro-batch]
   std::vector<std::vector<std::vector<Tensor>>> residuals, carries; // [stage][micro-batch]
   std::vector<double> losses;                                       // [stage]
+  std::map<int, Tensor> states;                                     // new values of buffers, by parameter
   struct PendingSend {
     Transfer transfer;
     Tensor buffer;

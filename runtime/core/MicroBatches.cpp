@@ -13,14 +13,18 @@
 using namespace braid;
 using namespace braid::runtime;
 
-static std::optional<int64_t> valueOf(const Program &program, const plan::Expr &expr,
-                                      const std::vector<int64_t> &symbols) {
-  return expr.evaluate([&](std::string_view name) -> std::optional<int64_t> {
+static plan::Expr::Lookup lookup(const Program &program, const std::vector<int64_t> &symbols) {
+  return [&](std::string_view name) -> std::optional<int64_t> {
     for (size_t i = 0; i < program.symbols.size(); ++i)
       if (program.symbols[i] == name)
         return symbols[i];
     return std::nullopt;
-  });
+  };
+}
+
+static std::optional<int64_t> valueOf(const Program &program, const plan::Expr &expr,
+                                      const std::vector<int64_t> &symbols) {
+  return expr.evaluate(lookup(program, symbols));
 }
 
 /// "seq + 1, which is 33 with seq = 32"
@@ -67,7 +71,9 @@ static plan::Status bindSymbols(const Program &program, const std::vector<std::v
         std::string here = text("dim ", d, " of input '", program.inputs[i].name, "'");
         if (!origin[s].empty() && symbols[s] != shapes[i][d])
           return plan::Error{text(program.symbols[s], " is ", symbols[s], " in ", origin[s], " and ", shapes[i][d],
-                                  " in ", here, "; make the two agree in the batch")};
+                                  " in ", here,
+                                  "; make the two agree in the batch, or compile with --input and different names for "
+                                  "them, if they were equal in the example by chance")};
         symbols[s] = shapes[i][d];
         origin[s] = here;
       }
@@ -79,15 +85,12 @@ static plan::Status bindSymbols(const Program &program, const std::vector<std::v
                                 " and must be ", explain(program, dim, symbols),
                                 "; change the batch, or compile with it as the example")};
     }
-  for (const Guard &guard : program.guards) {
-    std::optional<int64_t> left = valueOf(program, guard.left, symbols);
-    std::optional<int64_t> right = valueOf(program, guard.right, symbols);
-    if (!left || left != right)
-      return plan::Error{text("the program relies on ", guard.left.str(), " = ", guard.right.str(), " for ", guard.why,
+  for (const plan::Guard &guard : program.guards)
+    if (!guard.holds(lookup(program, symbols)))
+      return plan::Error{text("the program relies on ", guard.str(), " for ", guard.why,
                               ", and in this batch the left is ", explain(program, guard.left, symbols), ", the right ",
                               explain(program, guard.right, symbols),
                               "; change the batch, or compile with it as the example")};
-  }
   return {};
 }
 

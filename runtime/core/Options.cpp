@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Options.h"
-
 #include "runtime/core/Text.h"
 
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -144,6 +144,8 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
     refuse("--betas and --eps belong to adamw and the optimizer is sgd; pass --optimizer adamw, or leave them out");
   else if (plan::Status status = options.optimizer.check(); !status)
     refuse(status.error());
+  else if (!(options.clipNorm >= 0 && std::isfinite(options.clipNorm)))
+    refuse(text("the norm of --clip-norm is ", options.clipNorm, "; give one above 0, and finite, or leave it out"));
   else if (options.data.empty())
     refuse("there is no data; pass --data FILE, a safetensors file with step0/<input>, step1/<input> and so on");
   else if (options.dumpGradients && options.out.empty())

@@ -61,7 +61,8 @@ public:
     for (const JsonNode &node : plan["inputs"].list())
       program.inputs.push_back(readInput(node));
     for (const JsonNode &node : plan["guards"].list())
-      program.guards.push_back({expr(node["left"]), expr(node["right"]), node["why"].string()});
+      program.guards.push_back(
+          {expr(node["left"]), relation(node["relation"]), expr(node["right"]), node["why"].string()});
     checkSymbolsAreBound(plan["symbols"]);
 
     program.weights = {plan["weights"]["file"].string(), uint64_t(plan["weights"]["bytes"].integer()),
@@ -104,6 +105,12 @@ private:
       if (std::find(program.symbols.begin(), program.symbols.end(), name) == program.symbols.end())
         node.fail(text("uses '", name, "', which is not among the symbols (", joined(program.symbols), ")"));
     return *expr;
+  }
+  plan::Relation relation(const JsonNode &node) {
+    plan::Result<plan::Relation> relation = plan::parseRelation(node.string());
+    if (!relation)
+      node.fail(text("is no relation: ", relation.error()));
+    return *relation;
   }
   std::vector<plan::Expr> exprs(const JsonNode &node) {
     return node.map([&](const JsonNode &dim) { return expr(dim); });
@@ -221,6 +228,11 @@ private:
     stage.counts = indices(node["counts"], program.counts.names.size(), "counts");
     stage.gradients = indices(node["gradients"], program.parameters.size(), "parameters");
     stage.loss = node["loss"].boolean();
+    if (node.has("states"))
+      stage.states = indices(node["states"], program.parameters.size(), "parameters");
+    for (int state : stage.states)
+      if (program.parameters[state].trainable || program.parameters[state].home != number)
+        node["states"].fail(text("holds ", program.parameters[state].name, ", which is trained, or another stage's"));
     stage.residuals = static_cast<int>(node["residuals"].integer(0, 1 << 24));
     stage.carries = static_cast<int>(node["carries"].integer(0, 1 << 24));
     stage.forward = function(node["forward"]);

@@ -13,7 +13,7 @@
 #ifndef BRAID_RUNTIME_CORE_PROGRAM_H
 #define BRAID_RUNTIME_CORE_PROGRAM_H
 
-#include "braid/Plan/Expr.h"
+#include "braid/Plan/Guard.h"
 #include "braid/Plan/Result.h"
 #include "braid/Plan/Schedule.h"
 #include "braid_rt.h"
@@ -25,11 +25,6 @@
 #include <vector>
 
 namespace braid::runtime {
-
-struct Guard {
-  plan::Expr left, right;
-  std::string why;
-};
 
 struct Input {
   std::string name;
@@ -64,6 +59,7 @@ struct ModelStage {
   std::vector<int> gradientEdges;  // of edgesIn, those whose value has a gradient
   std::vector<int> gradientValues; // of valuesOut, those that have one
   bool loss = false;
+  std::vector<int> states; // buffers whose new value forward gives
   int residuals = 0, carries = 0;
   braid_function forward = nullptr;
   braid_function backwardInput = nullptr, backwardWeight = nullptr, backward = nullptr; // null: nothing to do
@@ -91,7 +87,7 @@ struct Program {
   std::string model;
   int worldSize = 1, microbatches = 1;
   std::vector<std::string> symbols;
-  std::vector<Guard> guards;
+  std::vector<plan::Guard> guards;
   std::vector<Input> inputs;
   WeightsFile weights;
   std::vector<ModelParameter> parameters;

@@ -22,6 +22,8 @@ static plan::Status train(const Session &session, int rank, Transport *transport
   const RunOptions &options = session.options;
   setThreads(options.threads);
 
+  if (plan::Status status = session.weights.check(program, rank); !status)
+    return status;
   ParameterStore parameters(program, rank, session.weights);
   Optimizer optimizer(options.optimizer);
   double clipNorm = options.clipNorm > 0 ? options.clipNorm : program.clipNorm;

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Weights.h"
-#include "braid/Plan/ArchiveDigest.h"
 #include "runtime/core/Text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <zlib.h>
 
 using namespace braid;
 using namespace braid::runtime;
@@ -49,6 +51,12 @@ static std::optional<uint64_t> extent(const ModelParameter &parameter) {
   return bytes;
 }
 
+Weights::Weights(std::shared_ptr<const MappedFile> file, std::vector<plan::ArchiveRecord> records)
+    : file(std::move(file)), records(std::move(records)) {
+  std::sort(this->records.begin(), this->records.end(),
+            [](const plan::ArchiveRecord &a, const plan::ArchiveRecord &b) { return a.offset < b.offset; });
+}
+
 plan::Result<Weights> Weights::open(const Program &program, const std::string &given) {
   const WeightsFile &recorded = program.weights;
   std::vector<std::string> candidates = places(recorded.file, given);
@@ -60,17 +68,18 @@ plan::Result<Weights> Weights::open(const Program &program, const std::string &g
   if (path.empty())
     return plan::Error{text("the weight file is missing: there is no ", joined(candidates, ", nor "),
                             "; put it there or pass --weights FILE")};
-  plan::Result<plan::ArchiveDigest> digest = plan::archiveDigest(path);
-  if (!digest)
-    return plan::Error{text("the weight file cannot be used: ", digest.error())};
-  if (digest->bytes != recorded.bytes || digest->digest != recorded.digest)
-    return plan::Error{text("the weight file ", path, " has changed since the program was compiled: it has ",
-                            digest->bytes, " bytes and digest ", digest->digest, ", and the program wants ",
-                            recorded.bytes, " and ", recorded.digest,
-                            "; compile the program again, or pass the old file by --weights FILE")};
   plan::Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
   if (!file)
     return plan::Error{file.error()};
+  plan::Result<plan::ArchiveDirectory> directory =
+      plan::readArchiveDirectory({reinterpret_cast<const char *>((*file)->data()), (*file)->size()});
+  if (!directory)
+    return plan::Error{text("the weight file ", path, " cannot be used: ", directory.error())};
+  if (directory->bytes != recorded.bytes || directory->digest != recorded.digest)
+    return plan::Error{text("the weight file ", path, " has changed since the program was compiled: it has ",
+                            directory->bytes, " bytes and digest ", directory->digest, ", and the program wants ",
+                            recorded.bytes, " and ", recorded.digest,
+                            "; compile the program again, or pass the old file by --weights FILE")};
   for (const ModelParameter &parameter : program.parameters) {
     std::optional<uint64_t> bytes = extent(parameter);
     if (!bytes || parameter.offset > (*file)->size() || *bytes > (*file)->size() - parameter.offset)
@@ -78,7 +87,30 @@ plan::Result<Weights> Weights::open(const Program &program, const std::string &g
                               shapeText(parameter.shape), " at byte ", parameter.offset, " reaches past the ",
                               (*file)->size(), " bytes of ", path, "; compile the program again")};
   }
-  return Weights(std::move(*file));
+  return Weights(std::move(*file), std::move(directory->records));
+}
+
+plan::Status Weights::check(const Program &program, int rank) const {
+  std::set<const plan::ArchiveRecord *> checked;
+  for (size_t number = 0; number < program.parameters.size(); ++number) {
+    const ModelParameter &parameter = program.parameters[number];
+    uint64_t bytes = extent(parameter).value_or(0);
+    if (!bytes || !program.uses(rank, static_cast<int>(number)))
+      continue;
+    auto record = std::upper_bound(records.begin(), records.end(), parameter.offset,
+                                   [](uint64_t offset, const plan::ArchiveRecord &r) { return offset < r.offset; });
+    if (record == records.begin() || parameter.offset + bytes > (--record)->offset + record->bytes)
+      return plan::Error{text("the program's plan is broken: ", parameter.name, " at byte ", parameter.offset,
+                              " lies in no record of ", file->path(), "; compile the program again")};
+    if (!checked.insert(&*record).second)
+      continue;
+    auto *data = reinterpret_cast<const Bytef *>(file->data() + record->offset);
+    if (uLong crc = crc32_z(0, data, record->bytes); crc != record->crc)
+      return plan::Error{text("the weights of ", parameter.name, " are damaged: record ", record->name, " of ",
+                              file->path(), " has checksum ", crc, " and the archive's directory says ", record->crc,
+                              "; save the model again and compile it, or restore the file")};
+  }
+  return {};
 }
 
 Tensor Weights::load(const ModelParameter &parameter) const {

@@ -8,6 +8,7 @@
 #ifndef BRAID_RUNTIME_CORE_WEIGHTS_H
 #define BRAID_RUNTIME_CORE_WEIGHTS_H
 
+#include "braid/Plan/Archive.h"
 #include "runtime/aten/Tensor.h"
 #include "runtime/core/Program.h"
 #include "runtime/data/MappedFile.h"
@@ -23,13 +24,17 @@ public:
   /// executable. Refuses a file other than the one that was compiled.
   static plan::Result<Weights> open(const Program &program, const std::string &given);
 
+  /// Whether the bytes of this rank's parameters are those that the archive's directory has checksums of.
+  plan::Status check(const Program &program, int rank) const;
+
   /// What is updated gets memory of its own; anything else stays in the mapped file.
   Tensor load(const ModelParameter &parameter) const;
 
 private:
-  explicit Weights(std::shared_ptr<const MappedFile> file) : file(std::move(file)) {}
+  Weights(std::shared_ptr<const MappedFile> file, std::vector<plan::ArchiveRecord> records);
 
   std::shared_ptr<const MappedFile> file;
+  std::vector<plan::ArchiveRecord> records; // by their offset
 };
 
 } // namespace braid::runtime

@@ -127,3 +127,15 @@ TEST(Expr, SubstitutesSymbols) {
   read("a*b + (c floordiv 2)").collectSymbols(names);
   EXPECT_EQ(names, (std::set<std::string>{"a", "b", "c"}));
 }
+
+TEST(Expr, DepthIsWhatIsReadBack) {
+  Expr size = Expr::symbol("seq");
+  EXPECT_EQ(size.depth(), 0);
+  for (int depth = 1; depth <= Expr::maxDepth; ++depth) {
+    size = depth % 3 ? Expr::floorDiv(size + Expr(1), Expr(3)) : Expr::max(size, Expr(7));
+    EXPECT_EQ(size.depth(), depth);
+  }
+  Result<Expr> again = Expr::parse(size.str());
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(*again, size);
+}

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/Text.h"
 #include "runtime/data/Batches.h"
 #include "TestFiles.h"
 
@@ -34,7 +35,7 @@ protected:
     plan::Result<std::vector<MicroBatch>> result = divide(program, shapes);
     return result ? "" : result.error();
   }
-  void expectPart(const std::string &error, const char *part) {
+  void expectPart(const std::string &error, const std::string &part) {
     EXPECT_NE(error.find(part), error.npos) << "not '" << part << "' but: " << error;
   }
   std::string openError(const std::vector<NamedTensor> &tensors, int64_t steps = 0) {
@@ -76,11 +77,21 @@ TEST_F(BatchesTest, RefusesShapesThatDoNotFit) {
   expectPart(divideError({{4, 3}, {4, 4}, {2, 4}}), "seq is 3 in dim 1 of input 'ids' and 2 in dim 0 of input 'table'");
   expectPart(divideError({{4, 3}, {4, 4}, {3, 5}}), "dim 1 of input 'table' is 5 and must be 4");
   expectPart(divideError({{1, 3}, {1, 4}, {3, 4}}), "the batch has 1 samples and the program divides it into 2");
-  program.guards = {{expr("seq"), expr("8"), "broadcast with net.position at modeling.py:12"}};
+  program.guards = {{expr("seq"), plan::Relation::Equal, expr("8"), "broadcast with net.position at modeling.py:12"}};
   std::string error = divideError({{4, 3}, {4, 4}, {3, 4}});
-  expectPart(error, "seq = 8 for broadcast with net.position at modeling.py:12");
+  expectPart(error, "seq == 8 for broadcast with net.position at modeling.py:12");
   expectPart(error, "which is 3");
   expectPart(error, "in micro-batch 0 of 2");
+  // Branches that the example took.
+  for (plan::Relation relation : {plan::Relation::NotEqual, plan::Relation::Less}) {
+    program.guards = {{expr("batch"), relation, expr("2"), "the branch at modeling.py:7"}};
+    expectPart(divideError({{4, 3}, {4, 4}, {3, 4}}),
+               text("batch ", plan::spelling(relation),
+                    " 2 for the branch at modeling.py:7, and in this batch the left "
+                    "is batch, which is 2 with batch = 2, the right 2"));
+  }
+  program.guards = {{expr("batch"), plan::Relation::LessEqual, expr("2"), "the branch at modeling.py:7"}};
+  EXPECT_EQ(divideError({{4, 3}, {4, 4}, {3, 4}}), "");
   // A batch size that the trace fixed is that of a micro-batch.
   program.guards.clear();
   program.inputs[1].dims[0] = expr("4");

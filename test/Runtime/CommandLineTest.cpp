@@ -133,6 +133,13 @@ TEST_F(CommandLineTest, WrongArguments) {
   expectRefused("--data batch.safetensors --optimizer adam", {"adam"});
   expectRefused("--data batch.safetensors --optimizer sgd --betas 0.9 0.99", {"--betas and --eps belong to adamw"});
   expectRefused("--data batch.safetensors --optimizer adamw --betas 0.9 1.5", {"1.5"});
+  expectRefused("--data batch.safetensors --lr inf", {"learning rate is inf"});
+  expectRefused("--data batch.safetensors --lr nan", {"learning rate is nan"});
+  expectRefused("--data batch.safetensors --weight-decay inf", {"weight decay is inf"});
+  expectRefused("--data batch.safetensors --clip-norm nan", {"--clip-norm"});
+  expectRefused("--data batch.safetensors --clip-norm inf", {"--clip-norm"});
+  expectRefused("--show-plan > /dev/full", {"cannot write to standard output", "No space left"});
+  expectRefused("--help > /dev/full", {"cannot write to standard output"});
   expectRefused("--data batch.safetensors --dump-gradients", {"--out DIR"});
   expectRefused("--data missing.safetensors", {"cannot read missing.safetensors: No such file"});
   expectRefused("--data batch.safetensors --weights missing.pt", {"weight file is missing", "missing.pt"});

@@ -7,7 +7,7 @@
 
 #include "runtime/core/Program.h"
 #include "TestFiles.h"
-#include "braid/Plan/ArchiveDigest.h"
+#include "braid/Plan/Archive.h"
 #include "runtime/core/Weights.h"
 
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ TEST_F(ProgramTest, WeightsThatAreMissingOrChanged) {
 
   std::string bytes = readFile(moved);
   writeFile(moved, bytes.substr(0, bytes.size() / 2));
-  EXPECT_NE(errorWith(moved).find("no complete zip archive"), std::string::npos) << errorWith(moved);
+  EXPECT_NE(errorWith(moved).find("cut off"), std::string::npos) << errorWith(moved);
   std::string renamed = bytes;
   renamed[renamed.rfind("model/data/5")] = 'M'; // in the directory
   writeFile(moved, renamed);
@@ -147,7 +147,26 @@ TEST_F(ProgramTest, WeightsThatAreMissingOrChanged) {
   EXPECT_NE(errorWith(moved).find("reaches past the"), std::string::npos) << errorWith(moved);
 }
 
-TEST(ArchiveDigest, SeesAnyChangeOfAPyTorchFile) {
+TEST_F(ProgramTest, WeightsWhoseBytesWereOverwritten) {
+  braid_program source = makeProgram(good);
+  plan::Result<Program> program = Program::load(source);
+  ASSERT_TRUE(program) << program.error();
+  std::string path = folder / "weights.pt", bytes = readFile(path);
+  auto errorOf = [&](int rank) {
+    plan::Result<Weights> weights = Weights::open(*program, "");
+    return weights ? weights->check(*program, rank).error() : weights.error();
+  };
+  EXPECT_EQ(errorOf(0), "");
+  EXPECT_EQ(errorOf(1), "");
+  // The size and the directory are as before. Stage 1, which owns b, is on rank 1.
+  bytes[program->parameters[paramB].offset + 3] ^= 1;
+  writeFile(path, bytes);
+  EXPECT_EQ(errorOf(0), "");
+  EXPECT_NE(errorOf(1).find("weights of " + program->parameters[paramB].name + " are damaged"), std::string::npos)
+      << errorOf(1);
+}
+
+TEST(Archive, DigestSeesAnyChangeOfAPyTorchFile) {
   TemporaryFolder folder;
   CommandResult python = runPython(folder, R"(
 torch.save({"a": torch.zeros(100)}, "a.pt")
@@ -157,7 +176,8 @@ torch.save({"a": torch.ones(100)}, "b.pt")
   if (python.status == 77)
     GTEST_SKIP() << "no torch in " << BRAID_TEST_PYTHON << ": " << python.output;
   ASSERT_EQ(python.status, 0) << python.output;
-  plan::Result<plan::ArchiveDigest> a = plan::archiveDigest(folder / "a.pt"), b = plan::archiveDigest(folder / "b.pt");
+  plan::Result<plan::ArchiveDirectory> a = plan::readArchiveDirectory(readFile(folder / "a.pt")),
+                                       b = plan::readArchiveDirectory(readFile(folder / "b.pt"));
   ASSERT_TRUE(a && b);
   EXPECT_EQ(a->bytes, std::filesystem::file_size(folder / "a.pt"));
   EXPECT_EQ(a->digest.size(), 16u);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestFiles.h"
-#include "braid/Plan/ArchiveDigest.h"
+#include "braid/Plan/Archive.h"
 #include "braid/Plan/Generators.h"
 #include "runtime/data/Safetensors.h"
 
@@ -19,6 +19,7 @@
 #include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 using namespace braid;
 using namespace braid::test;
@@ -131,7 +132,7 @@ static void put(std::string &bytes, uint64_t value, int count) {
     bytes += static_cast<char>(value >> (8 * i));
 }
 
-// Entries are stored, as torch.save stores tensors. The checksums are left 0: nobody unpacks this archive.
+// Entries are stored, as torch.save stores tensors.
 std::vector<uint64_t> test::writeWeights(const std::string &path) {
   std::vector<uint64_t> offsets;
   std::string archive, directory;
@@ -141,7 +142,8 @@ std::vector<uint64_t> test::writeWeights(const std::string &path) {
     size_t bytes = values.size() * sizeof(double), header = archive.size();
     size_t padding = (64 - (header + 30 + name.size()) % 64) % 64;
     auto common = [&](std::string &to) {
-      put(to, 0, 2 + 2 + 4); // flags and method come before; time, date, checksum
+      put(to, 0, 2 + 2); // flags and method come before; time, date
+      put(to, crc32_z(0, reinterpret_cast<const Bytef *>(values.data()), bytes), 4);
       put(to, bytes, 4);
       put(to, bytes, 4);
       put(to, name.size(), 2);
@@ -206,9 +208,9 @@ static plan::Schedule makeSchedule(const TestModelOptions &options) {
 
 std::string test::makePlan(const std::string &weights, const TestModelOptions &options) {
   std::vector<uint64_t> offsets = writeWeights(weights);
-  plan::Result<plan::ArchiveDigest> digest = plan::archiveDigest(weights);
-  if (!digest)
-    throw std::runtime_error(digest.error());
+  plan::Result<plan::ArchiveDirectory> directory = plan::readArchiveDirectory(readFile(weights));
+  if (!directory)
+    throw std::runtime_error(directory.error());
   plan::Schedule schedule = makeSchedule(options);
 
   json parameters = json::array();
@@ -288,7 +290,7 @@ std::string test::makePlan(const std::string &weights, const TestModelOptions &o
       {"symbols", json::array({{{"name", "batch"}, {"example", 4}}})},
       {"guards", json::array()},
       {"inputs", {input("x"), input("t")}},
-      {"weights", {{"file", weights}, {"bytes", digest->bytes}, {"digest", digest->digest}}},
+      {"weights", {{"file", weights}, {"bytes", directory->bytes}, {"digest", directory->digest}}},
       {"parameters", parameters},
       {"stages", stages},
       {"values", {value(0, "net.h"), value(1, "net.z")}},

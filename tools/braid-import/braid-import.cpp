@@ -12,14 +12,13 @@
 #include "braid/Import/Import.h"
 
 #include "braid/InitAll.h"
+#include "braid/Target/OutputFile.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace llvm;
@@ -54,6 +53,8 @@ int main(int argc, char **argv) {
     return 1;
   };
 
+  if (braid::plan::Status status = braid::checkOutput(outputFile, {modelFile, exampleFile}); !status)
+    return fail(status.error());
   braid::ImportOptions options;
   options.file = modelFile;
   options.symbolicDims = !staticDims;
@@ -81,14 +82,11 @@ int main(int argc, char **argv) {
   if (reportOpaque && !outputFile.getNumOccurrences())
     return 0;
 
-  std::string error;
-  std::unique_ptr<ToolOutputFile> output = mlir::openOutputFile(outputFile, &error);
-  if (!output)
-    return fail(error);
   mlir::OpPrintingFlags flags;
   if (printLocations)
     flags.enableDebugInfo(true, /*prettyForm=*/false);
-  module->print(output->os(), flags);
-  output->keep();
+  if (braid::plan::Status status = braid::writeOutput(outputFile, [&](raw_ostream &os) { module->print(os, flags); });
+      !status)
+    return fail(status.error());
   return 0;
 }

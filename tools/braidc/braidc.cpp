@@ -11,17 +11,15 @@
 #include "braid/Plan/PlanFile.h"
 #include "braid/Plan/Text.h"
 #include "braid/Target/Executable.h"
+#include "braid/Target/OutputFile.h"
 
 #include "mlir/IR/AsmState.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/Path.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 #include <chrono>
@@ -182,17 +180,12 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
 }
 
 static int printModule(mlir::ModuleOp module) {
-  std::string error;
-  std::unique_ptr<ToolOutputFile> output =
-      mlir::openOutputFile(outputFile.empty() ? std::string("-") : outputFile.getValue(), &error);
-  if (!output)
-    return fail(error);
   mlir::OpPrintingFlags flags;
   if (printLocations)
     flags.enableDebugInfo(true, /*prettyForm=*/false);
-  module.print(output->os(), flags);
-  output->keep();
-  return 0;
+  braid::plan::Status status = braid::writeOutput(outputFile.empty() ? "-" : StringRef(outputFile),
+                                                  [&](raw_ostream &os) { module.print(os, flags); });
+  return status ? 0 : fail(status.error());
 }
 
 int main(int argc, char **argv) {
@@ -205,9 +198,11 @@ int main(int argc, char **argv) {
   if (toFile && outputFile.empty())
     return fail("say where the result goes: -o FILE");
 
-  if (!outputFile.empty() && outputFile != "-")
-    if (StringRef folder = sys::path::parent_path(outputFile); !folder.empty() && !sys::fs::is_directory(folder))
-      return fail("cannot write '" + outputFile + "': there is no folder '" + folder.str() + "'");
+  if (emitKind == Emit::Executable && outputFile == "-")
+    return fail("an executable does not go to standard output: say -o FILE");
+  if (!outputFile.empty())
+    if (braid::plan::Status status = braid::checkOutput(outputFile, {modelFile, exampleFile, planFile}); !status)
+      return fail(status.error());
 
   mlir::DialectRegistry registry;
   braid::registerAllDialects(registry);

@@ -37,6 +37,7 @@ struct Atom {
   Kind kind;
   std::string text; // canonical, and what atoms are compared by
   std::vector<Expr> operands;
+  int depth = 0; // of quotients and maxima inside of each other
 };
 
 class Expr {
@@ -60,6 +61,10 @@ public:
 
   /// True if the value is known to be at least `bound` when every symbol is at least 1.
   bool atLeast(int64_t bound) const;
+
+  /// Quotients and maxima inside of each other. Who builds expressions keeps to the most that is read back.
+  int depth() const;
+  static constexpr int maxDepth = 48;
 
   using Lookup = std::function<std::optional<int64_t>(std::string_view)>;
   /// The value, or nothing where a symbol is unknown, a divisor is 0 or 64 bits overflow.

@@ -35,11 +35,6 @@ struct CodegenOptions {
 struct LinkOptions {
   /// Where libbraid_rt.so is. Default: the environment's BRAID_RUNTIME_DIR, then the build folder.
   std::string runtimeLibraryDir;
-  /// The folders of LibTorch and what it needs. Default: BRAID_TORCH_LIBRARY_DIRS (separated by colons), then those
-  /// that braid was built with.
-  std::vector<std::string> torchLibraryDirs;
-  /// The compiler driver that links. Default: the first of clang++-22, clang++, c++ on the PATH.
-  std::string driver;
   /// Passed to the driver as they are, before the libraries: more objects, flags.
   std::vector<std::string> arguments;
 };
@@ -50,8 +45,9 @@ void registerCodegenTranslations(mlir::DialectRegistry &registry);
 /// Writes an ELF object. Fails after an error at the module.
 llvm::LogicalResult emitObject(mlir::ModuleOp module, llvm::raw_pwrite_stream &stream, const CodegenOptions &options);
 
-/// Links an object into an executable, by running the driver without a shell. Fails after an error with the command
-/// and what it printed; the output file is then removed.
+/// Links an object into an executable, by running the first of clang++-22, clang++ and c++ on the PATH, without a
+/// shell. The folders of LibTorch and what it needs are BRAID_TORCH_LIBRARY_DIRS (separated by colons), or those that
+/// braid was built with. Fails after an error with the command and what it printed; the output file is then removed.
 llvm::LogicalResult linkExecutable(mlir::MLIRContext *context, llvm::StringRef objectPath, llvm::StringRef outputPath,
                                    const LinkOptions &options);
 

@@ -4,6 +4,7 @@
 """
 
 import io
+import json
 import sys
 import warnings
 import zipfile
@@ -56,6 +57,13 @@ class Loop(Mlp):
         return nn.functional.mse_loss(self.down(x), y)
 
 
+class SizeBranch(Mlp):
+    def forward(self, x, y):
+        if x.size(0) > 2:
+            x = x * 2
+        return nn.functional.mse_loss(self.down(torch.relu(self.up(x))), y)
+
+
 class Rounded(Mlp):
     def forward(self, x, y):
         return nn.functional.mse_loss(self.down(torch.relu(self.up(x))), y).half().float()
@@ -87,6 +95,7 @@ def main():
     torch.jit.trace(Integer(), example).save(str(out / "integer.pt"))
     torch.jit.script(Branch()).save(str(out / "branch.pt"))
     torch.jit.script(Loop()).save(str(out / "loop.pt"))
+    torch.jit.script(SizeBranch()).save(str(out / "size_branch.pt"))
     torch.jit.trace(Rounded(), example).save(str(out / "rounded.pt"))
     torch.save(Mlp().state_dict(), out / "state_dict.pt")
 
@@ -110,10 +119,23 @@ def main():
     save_file({k: v.long() if k.endswith("x") else v for k, v in good.items()}, out / "wrong_dtype.safetensors")
     save_file({k: v[0, 0] if k.endswith("x") else v for k, v in good.items()}, out / "wrong_rank.safetensors")
     save_file({k: v[:, :7].contiguous() if k.endswith("x") else v for k, v in good.items()}, out / "wrong_size.safetensors")
+    save_file({k: v[:2].contiguous() for k, v in good.items()}, out / "two_samples.safetensors")
     save_file({"x": x, "y": y}, out / "no_steps.safetensors")
     batch = (out / "batch.safetensors").read_bytes()
     (out / "truncated.safetensors").write_bytes(batch[: len(batch) - 64])
     (out / "header.safetensors").write_bytes(b"\xff" * 16 + batch)
+    text = b'{"x":' * 200000
+    (out / "nested.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
+    for name, change in {
+        "overlap": {"data_offsets": [4, 132]},
+        "outside": {"data_offsets": [128, 1 << 40]},
+        "negative": {"shape": [-4, -8]},
+        "miscounted": {"shape": [4, 9]},
+    }.items():
+        entries = {n: {"dtype": "F32", "shape": [4, 8], "data_offsets": [i * 128, i * 128 + 128]} for i, n in enumerate(["step0/x", "step0/y"])}
+        entries["step0/y"].update(change)
+        text = json.dumps(entries).encode()
+        (out / f"{name}.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(256))
     stamp.write_text("")
 
 

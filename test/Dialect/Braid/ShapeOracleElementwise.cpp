@@ -35,7 +35,7 @@ static Args pair(Random &r) {
 std::vector<Generator> elementwiseGenerators() {
   std::vector<Generator> table;
   for (const char *op : {"neg", "abs", "sign", "exp", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
-                         "erf", "tanh", "sigmoid", "relu", "silu", "bitwise_not", "logical_not"})
+                         "erf", "tanh", "sigmoid", "relu", "silu", "detach", "bitwise_not", "logical_not"})
     table.push_back({op, unary});
   for (const char *op : {"mul", "div", "floor_divide", "remainder", "pow", "maximum", "minimum", "and", "bitwise_and",
                          "bitwise_or", "logical_and", "logical_or", "eq", "ne", "lt", "le", "gt", "ge"})

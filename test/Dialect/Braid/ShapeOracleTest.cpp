@@ -501,7 +501,7 @@ TEST_P(ShapeOracle, AgreesWithATen) {
     for (const TensorShape &shape : symbolic.shapes)
       shapes += str(shape) + " ";
     for (const Guard &guard : symbolic.guards)
-      ASSERT_EQ(guard.left.evaluate(naming.examples), guard.right.evaluate(naming.examples)) << call;
+      ASSERT_TRUE(guard.holds(naming.examples)) << call << " assumes " << guard.str();
     ASSERT_TRUE(agree(evaluate(symbolic, naming.examples), reference))
         << call << " with named sizes\nbraid gives " << shapes << "\nATen gives " << list(reference.results);
 
@@ -512,10 +512,7 @@ TEST_P(ShapeOracle, AgreesWithATen) {
       sizes[size] = random.between(2, 9);
     for (const auto &[symbol, size] : naming.examples)
       symbols[symbol] = sizes[size];
-    bool holds = llvm::all_of(symbolic.guards, [&](const Guard &guard) {
-      std::optional<int64_t> left = guard.left.evaluate(symbols), right = guard.right.evaluate(symbols);
-      return left && right && *left == *right;
-    });
+    bool holds = llvm::all_of(symbolic.guards, [&](const Guard &guard) { return guard.holds(symbols); });
     if (!holds)
       continue;
     Args moved = withSizes(args, sizes, specs);
@@ -524,7 +521,7 @@ TEST_P(ShapeOracle, AgreesWithATen) {
       continue; // an operator may refuse a batch: nothing wrong comes of it
     std::string guards;
     for (const Guard &guard : symbolic.guards)
-      guards += guard.left.str() + " = " + guard.right.str() + "; ";
+      guards += guard.str() + "; ";
     ASSERT_TRUE(agree(evaluate(symbolic, symbols), elsewhere))
         << call << " inferred " << shapes << "if " << guards << "\nbut " << describe(generator.op, moved) << " is "
         << list(elsewhere.results);

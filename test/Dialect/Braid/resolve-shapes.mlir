@@ -25,7 +25,7 @@ module attributes {braid.symbols = {batch = 2 : i64, seq = 5 : i64}} {
 
 // Two sizes that the example makes equal become a guard.
 
-// CHECK: braid.guards = {{\[\[}}"seq", "16", "braid.add in net.embed{{.*}}"]]
+// CHECK: braid.guards = {{\[\[}}"seq", "==", "16", "braid.add in net.embed{{.*}}"]]
 module attributes {braid.symbols = {batch = 2 : i64, seq = 16 : i64}} {
   func.func @main(%x: tensor<?x?xf32> {braid.input = "x", braid.dims = ["batch", "seq"]}) -> tensor<?x?xf32> {
     %p = braid.constant dense<1.0> : tensor<16xf32>

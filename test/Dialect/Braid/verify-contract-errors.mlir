@@ -18,3 +18,24 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// CHECK: error: 'func.func' op returns result 1 behind the loss, which names no buffer (braid.state)
+module {
+  func.func @main(%x: tensor<f32> {braid.input = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %0 = braid.exp(self = %x) : (tensor<f32>) -> tensor<f32>
+    return %0, %0 : tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// CHECK: error: 'func.func' op returns a new value of 'w', which is trained
+module {
+  braid.param @w : tensor<f32> at 0 {requires_grad}
+  func.func @main(%x: tensor<f32> {braid.input = "x"}) -> (tensor<f32>, tensor<f32> {braid.state = @w}) {
+    %0 = braid.exp(self = %x) : (tensor<f32>) -> tensor<f32>
+    return %0, %0 : tensor<f32>, tensor<f32>
+  }
+}

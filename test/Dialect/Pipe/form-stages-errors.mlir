@@ -6,6 +6,8 @@
 // NEGATIVE: error: the number of micro-batches must be at least 1, not -1
 // RUN: not braid-opt %t/model.mlir --braid-phase-shapes --braid-phase-units --braid-phase-differentiate --braid-phase-pipe="microbatches=2000000000" 2>&1 | FileCheck %s --check-prefix=MANY
 // MANY: error: the number of micro-batches must be at most 65536, not 2000000000
+// RUN: not braid-opt %t/model.mlir --braid-phase-shapes --braid-phase-units --braid-phase-differentiate --braid-phase-pipe="plan=%t/shadowed.yaml" 2>&1 | FileCheck %s --check-prefix=SHADOWED
+// SHADOWED: shadowed.yaml:3:{{[0-9]+}}: error: pattern 'down' of component 'second' matches only modules that component 'first', which comes first, has already: write 'second' before it, or narrow its patterns
 // RUN: not braid-opt %t/model.mlir --braid-phase-shapes --braid-phase-units --braid-phase-differentiate --braid-phase-pipe="plan=%t/left.yaml" 2>&1 | FileCheck %s --check-prefix=LEFT
 // LEFT: error: {{.*}}of module 'down' belongs to no component
 // RUN: not braid-opt %t/model.mlir --braid-phase-shapes --braid-phase-units --braid-phase-differentiate --braid-phase-pipe="plan=%t/gap.yaml" 2>&1 | FileCheck %s --check-prefix=GAP
@@ -13,6 +15,10 @@
 // RUN: not braid-opt %t/model.mlir --pipe-emit-plan 2>&1 | FileCheck %s --check-prefix=EARLY
 // EARLY: error: has no schedule or no weights: run pipe-form-stages first
 
+//--- shadowed.yaml
+components:
+  first: {modules: ["*"], mesh: {ranks: [0]}}
+  second: {modules: [down], mesh: {ranks: [1]}}
 //--- left.yaml
 components:
   first: {modules: [up], mesh: {ranks: [0]}}

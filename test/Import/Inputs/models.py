@@ -36,6 +36,19 @@ class Tied(nn.Module):
         return F.cross_entropy(self.head(x[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
 
 
+class Overlap(nn.Module):
+    """Two parameters whose memory overlaps: by rows or, interleaved, by one column."""
+
+    def __init__(self, first, second):
+        super().__init__()
+        whole = torch.randn(6, 4)
+        self.first = nn.Parameter(first(whole))
+        self.second = nn.Parameter(second(whole))
+
+    def forward(self, x):
+        return (x.sum() * self.first).sum() + (x.mean() * self.second).sum()
+
+
 class Twice(nn.Module):
     """A module that is called twice, and one whose call returns a tuple."""
 
@@ -100,6 +113,25 @@ class Scripted(nn.Module):
         if x.size(1) == 4:
             total = total * scale
         return total.view(x.shape[0], -1).sum() / total.numel()
+
+
+class SizeBranches(nn.Module):
+    """Branches and assertions that the sizes of the batch decide."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor):
+        rows = x.size(0)
+        assert rows != 7, "seven rows"
+        if rows * 2 > 8:
+            x = x * 2
+        if rows <= 5:
+            x = x + 1
+        if rows == 6:
+            x = x - 1
+        return self.lin(x).mean()
 
 
 class Sizes(nn.Module):
@@ -183,6 +215,55 @@ class Norm(nn.Module):
         return self.norm(x).square().mean()
 
 
+class States(nn.Module):
+    """Buffers that are updated in place, through a view, and by assignment, and read before and after."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.register_buffer("average", torch.ones(2, 4))
+        self.register_buffer("last", torch.zeros(4))
+        self.register_buffer("count", torch.tensor(3))
+
+    def forward(self, x: torch.Tensor):
+        y = self.lin(x) * self.average[0] + self.last
+        self.average[0].mul_(0.9).add_(y.detach().mean(0), alpha=0.1)
+        self.last = x[0] * 2
+        self.count += 1
+        return (y * self.average[0]).mean() + self.last.sum() + self.count
+
+
+class Number(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def forward(self, x: torch.Tensor):
+        self.count += 1
+        return x.mean() * self.count
+
+
+class Clamped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.clamp_(-1, 1)
+        return (x * self.weight).mean()
+
+
+class Grows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor):
+        self.seen = torch.cat([self.seen, x[0]])
+        return (x * x).mean() + self.seen.sum()
+
+
 class Strided(nn.Module):
     """An update through a reshape, which may or may not share the tensor's memory."""
 
@@ -218,9 +299,15 @@ def floats(*shape):
 
 MODELS = {
     "tied": (Tied(), {"ids": torch.randint(0, 16, (2, 5))}, "trace"),
+    "overlap": (Overlap(lambda w: w[:4], lambda w: w[3:]), floats(3, 4), "trace"),
+    "columns": (Overlap(lambda w: w[:, :2], lambda w: w[:, 1:]), floats(3, 4), "trace"),
+    "apart": (Overlap(lambda w: w[:, :2], lambda w: w[:, 2:]), floats(3, 4), "trace"),
+    "same": (Overlap(lambda w: w, lambda w: w), floats(3, 4), "trace"),
+    "expanded": (Overlap(lambda w: w, lambda w: torch.zeros(1).expand(4)), floats(3, 4), "trace"),
     "twice": (Twice(), floats(3, 4), "trace"),
     "inplace": (InPlace(), floats(3, 4), "trace"),
     "scripted": (Scripted(), floats(3, 4), "script"),
+    "size_branches": (SizeBranches(), floats(3, 4), "script"),
     "sizes": (Sizes(), floats(3, 6), "trace"),
     "unknown": (Unknown(), floats(3, 6), "trace"),
     "spellings": (Spellings(), floats(3, 4), "trace"),
@@ -229,6 +316,10 @@ MODELS = {
     "not_scalar": (NotScalar(), floats(3, 4), "trace"),
     "pair": (Pair(), floats(3, 4), "trace"),
     "norm": (Norm(), floats(3, 4), "trace"),
+    "states": (States(), floats(3, 4), "script"),
+    "number": (Number(), floats(3, 4), "script"),
+    "clamped": (Clamped(), floats(3, 4), "trace"),
+    "grows": (Grows(), floats(3, 4), "script"),
     "strided": (Strided(), floats(3, 4), "trace"),
     "dropout": (Dropout(), floats(3, 4), "trace"),
     "large": (Large(), floats(3, 256), "trace"),

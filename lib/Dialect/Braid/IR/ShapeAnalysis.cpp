@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
@@ -52,12 +53,13 @@ ShapeAnalysis::ShapeAnalysis(ModuleOp module) : module(module) {
   if (auto stored = module->getAttrOfType<ArrayAttr>(guardsAttrName))
     for (Attribute entry : stored) {
       auto parts = dyn_cast<ArrayAttr>(entry);
-      if (!parts || parts.size() != 3 || !llvm::all_of(parts, [](Attribute part) { return isa<StringAttr>(part); }))
-        continue;
+      if (!parts || parts.size() != 4 || !llvm::all_of(parts, [](Attribute part) { return isa<StringAttr>(part); }))
+        continue; // the dialect's verifier refuses these
       auto text = [&](unsigned at) { return cast<StringAttr>(parts[at]).getValue().str(); };
-      plan::Result<Expr> left = Expr::parse(text(0)), right = Expr::parse(text(1));
-      if (left && right)
-        guards.push_back({*left, *right, text(2)});
+      plan::Result<Expr> left = Expr::parse(text(0)), right = Expr::parse(text(2));
+      plan::Result<plan::Relation> relation = plan::parseRelation(text(1));
+      if (left && right && relation)
+        guards.push_back({*left, *relation, *right, text(3)});
     }
 }
 
@@ -65,7 +67,8 @@ void ShapeAnalysis::storeGuards() {
   Builder builder(module.getContext());
   SmallVector<Attribute> entries;
   for (const Guard &guard : guards)
-    entries.push_back(builder.getStrArrayAttr({guard.left.str(), guard.right.str(), guard.why}));
+    entries.push_back(
+        builder.getStrArrayAttr({guard.left.str(), plan::spelling(guard.relation), guard.right.str(), guard.why}));
   module->setAttr(guardsAttrName, builder.getArrayAttr(entries));
 }
 
@@ -99,43 +102,82 @@ static FailureOr<TensorShape> parseDims(Attribute attr, Type type, Operation *op
   return shape;
 }
 
+/// Rules ask for the shapes of their operands. With those inferred first, in order, the recursion stays one op deep,
+/// however long the chain of ops is. What cannot be inferred is left to whoever needs it.
+LogicalResult ShapeAnalysis::inferSources(Value value) {
+  if (isInferring)
+    return success();
+  llvm::SaveAndRestore inferring(isInferring, true);
+  Operation *root = value.getDefiningOp();
+  SmallVector<Operation *> work = {root};
+  llvm::DenseSet<Operation *> entered;
+  while (!work.empty()) {
+    Operation *op = work.back();
+    if (entered.insert(op).second) {
+      for (Value operand : llvm::reverse(op->getOperands()))
+        if (Operation *source = operand.getDefiningOp(); source && !isKnown(operand) && !entered.contains(source))
+          work.push_back(source);
+      continue;
+    }
+    work.pop_back();
+    if (op == root || op->getNumResults() == 0 || isKnown(op->getResult(0)))
+      continue;
+    bool ready = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return isKnown(operand) || (isa<BlockArgument>(operand) && isa<RankedTensorType>(operand.getType()));
+    });
+    if (!ready)
+      continue;
+    if (isa<IndexType>(op->getResult(0).getType())) {
+      if (failed(valueOf(op->getResult(0))))
+        return failure();
+    } else if (isa<RankedTensorType>(op->getResult(0).getType())) {
+      if (failed(shapeOf(op->getResult(0))))
+        return failure();
+    }
+  }
+  return success();
+}
+
 FailureOr<TensorShape> ShapeAnalysis::shapeOf(Value tensor) {
   auto known = shapes.find(tensor);
   if (known != shapes.end())
     return known->second;
-  FailureOr<TensorShape> shape = failure();
+  if (tensor.getDefiningOp() && failed(inferSources(tensor)))
+    return failure();
+  FailureOr<TensorShape> shape = inferShape(tensor);
+  if (succeeded(shape))
+    shapes[tensor] = *shape;
+  return shape;
+}
+
+FailureOr<TensorShape> ShapeAnalysis::inferShape(Value tensor) {
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
     auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
     if (!function)
       return emitError(tensor.getLoc()) << "only functions may have arguments whose shape is asked for";
-    shape = parseDims(function.getArgAttr(argument.getArgNumber(), dimsAttrName), tensor.getType(), function,
-                      "argument " + Twine(argument.getArgNumber()));
-  } else {
-    Operation *op = tensor.getDefiningOp();
-    unsigned number = cast<OpResult>(tensor).getResultNumber();
-    if (auto rule = dyn_cast<ShapeOpInterface>(op)) {
-      SmallVector<TensorShape> results;
-      if (failed(rule.inferShapes(*this, results)))
-        return failure();
-      if (results.size() != op->getNumResults())
-        return op->emitError() << "has " << op->getNumResults() << " results, but its shape rule gives "
-                               << results.size();
-      for (auto [value, result] : llvm::zip(op->getResults(), results))
-        shapes[value] = result;
-      return shapes[tensor];
-    }
-    if (auto call = dyn_cast<CallOpInterface>(op)) {
-      auto callee = dyn_cast_or_null<FunctionOpInterface>(call.resolveCallable());
-      if (!callee)
-        return op->emitError() << "calls a function that does not exist";
-      shape = parseDims(callee.getResultAttr(number, dimsAttrName), tensor.getType(), op, "result " + Twine(number));
-    } else {
-      shape = parseDims({}, tensor.getType(), op, "the result");
-    }
+    return parseDims(function.getArgAttr(argument.getArgNumber(), dimsAttrName), tensor.getType(), function,
+                     "argument " + Twine(argument.getArgNumber()));
   }
-  if (succeeded(shape))
-    shapes[tensor] = *shape;
-  return shape;
+  Operation *op = tensor.getDefiningOp();
+  unsigned number = cast<OpResult>(tensor).getResultNumber();
+  if (auto rule = dyn_cast<ShapeOpInterface>(op)) {
+    SmallVector<TensorShape> results;
+    if (failed(rule.inferShapes(*this, results)))
+      return failure();
+    if (results.size() != op->getNumResults())
+      return op->emitError() << "has " << op->getNumResults() << " results, but its shape rule gives "
+                             << results.size();
+    for (auto [value, result] : llvm::zip(op->getResults(), results))
+      shapes[value] = result;
+    return results[number];
+  }
+  if (auto call = dyn_cast<CallOpInterface>(op)) {
+    auto callee = dyn_cast_or_null<FunctionOpInterface>(call.resolveCallable());
+    if (!callee)
+      return op->emitError() << "calls a function that does not exist";
+    return parseDims(callee.getResultAttr(number, dimsAttrName), tensor.getType(), op, "result " + Twine(number));
+  }
+  return parseDims({}, tensor.getType(), op, "the result");
 }
 
 FailureOr<Expr> ShapeAnalysis::valueOf(OpFoldResult size) {
@@ -151,59 +193,81 @@ FailureOr<Expr> ShapeAnalysis::valueOf(Value index) {
   Operation *op = index.getDefiningOp();
   if (!op)
     return emitError(index.getLoc()) << "an integer that comes from outside has no size expression";
-  auto binary = [&](auto combine) -> FailureOr<Expr> {
-    FailureOr<Expr> a = valueOf(op->getOperand(0));
-    if (failed(a))
-      return failure();
-    FailureOr<Expr> b = valueOf(op->getOperand(1));
-    if (failed(b))
-      return failure();
-    return combine(*a, *b);
-  };
-  FailureOr<Expr> value = failure();
-  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
-    value = Expr(constant.value());
-  } else if (auto symbol = dyn_cast<SymbolOp>(op)) {
-    value = Expr::symbol(symbol.getName().str());
-  } else if (auto size = dyn_cast<SizeOp>(op)) {
-    FailureOr<TensorShape> shape = shapeOf(size.getTensor());
-    if (failed(shape))
-      return failure();
-    if (size.getDim() >= shape->dims.size())
-      return op->emitError() << "asks for dim " << size.getDim() << " of a tensor of rank " << shape->rank();
-    value = shape->dims[size.getDim()];
-  } else if (isa<arith::AddIOp>(op)) {
-    value = binary([](const Expr &a, const Expr &b) { return a + b; });
-  } else if (isa<arith::SubIOp>(op)) {
-    value = binary([](const Expr &a, const Expr &b) { return a - b; });
-  } else if (isa<arith::MulIOp>(op)) {
-    value = binary([](const Expr &a, const Expr &b) { return a * b; });
-  } else if (isa<arith::MaxSIOp>(op)) {
-    value = binary([](const Expr &a, const Expr &b) { return Expr::max(a, b); });
-  } else if (isa<arith::FloorDivSIOp>(op)) {
-    value = binary([&](const Expr &a, const Expr &b) -> FailureOr<Expr> {
-      if (b.constant() == 0)
-        return op->emitError() << "divides a size by zero";
-      return Expr::floorDiv(a, b);
-    });
-  } else {
-    return op->emitError() << "is no size arithmetic: sizes are computed by arith from braid.size and constants";
-  }
+  if (failed(inferSources(index)))
+    return failure();
+  FailureOr<Expr> value = inferValue(op);
   if (succeeded(value))
     values[index] = *value;
   return value;
 }
 
+FailureOr<Expr> ShapeAnalysis::inferValue(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
+    return Expr(constant.value());
+  if (auto symbol = dyn_cast<SymbolOp>(op))
+    return Expr::symbol(symbol.getName().str());
+  if (auto size = dyn_cast<SizeOp>(op)) {
+    FailureOr<TensorShape> shape = shapeOf(size.getTensor());
+    if (failed(shape))
+      return failure();
+    if (size.getDim() >= shape->dims.size())
+      return op->emitError() << "asks for dim " << size.getDim() << " of a tensor of rank " << shape->rank();
+    return shape->dims[size.getDim()];
+  }
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MaxSIOp, arith::FloorDivSIOp>(op))
+    return op->emitError() << "is no size arithmetic: sizes are computed by arith from braid.size and constants";
+  FailureOr<Expr> a = valueOf(op->getOperand(0));
+  if (failed(a))
+    return failure();
+  FailureOr<Expr> b = valueOf(op->getOperand(1));
+  if (failed(b))
+    return failure();
+  if (isa<arith::AddIOp>(op))
+    return *a + *b;
+  if (isa<arith::SubIOp>(op))
+    return *a - *b;
+  if (isa<arith::MulIOp>(op))
+    return *a * *b;
+  if (isa<arith::MaxSIOp>(op))
+    return Expr::max(*a, *b);
+  if (b->constant() == 0)
+    return op->emitError() << "divides a size by zero";
+  return Expr::floorDiv(*a, *b);
+}
+
+void ShapeAnalysis::erase(Operation *op) {
+  op->walk([&](Operation *nested) {
+    auto forget = [&](ValueRange range) {
+      for (Value value : range) {
+        shapes.erase(value);
+        values.erase(value);
+      }
+    };
+    forget(nested->getResults());
+    for (Region &region : nested->getRegions())
+      for (Block &block : region)
+        forget(block.getArguments());
+  });
+  op->erase();
+}
+
 bool ShapeAnalysis::equal(const Expr &a, const Expr &b, Operation *op) {
   if (a == b)
     return true;
-  std::optional<int64_t> left = example(a), right = example(b);
-  if (!left || !right || *left != *right || (a.constant() && b.constant()))
+  if (a.constant() && b.constant())
     return false;
-  for (const Guard &guard : guards)
-    if ((guard.left == a && guard.right == b) || (guard.left == b && guard.right == a))
+  return assume({a, plan::Relation::Equal, b, describe(op)});
+}
+
+bool ShapeAnalysis::assume(Guard guard) {
+  if (!guard.holds(examples))
+    return false;
+  bool symmetric = guard.relation == plan::Relation::Equal || guard.relation == plan::Relation::NotEqual;
+  for (const Guard &other : guards)
+    if (other.relation == guard.relation && ((other.left == guard.left && other.right == guard.right) ||
+                                             (symmetric && other.left == guard.right && other.right == guard.left)))
       return true;
-  guards.push_back({a, b, describe(op)});
+  guards.push_back(std::move(guard));
   return true;
 }
 

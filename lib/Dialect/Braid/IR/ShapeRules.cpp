@@ -7,6 +7,8 @@
 
 #include "ShapeRules.h"
 
+#include "braid/Dialect/Braid/IR/Describe.h"
+
 using namespace mlir;
 
 namespace braid::shapes {
@@ -100,13 +102,11 @@ bool Reader::equal(ArrayRef<Expr> a, ArrayRef<Expr> b) {
 std::optional<bool> Reader::isNonNegative(const Expr &size) {
   if (size.atLeast(0))
     return true;
-  // "Negative" and "not negative" as the equalities that guards are made of.
-  Expr below = Expr(-1) - size;
-  if (below.atLeast(0))
+  if ((Expr(-1) - size).atLeast(0))
     return false;
-  if (equal(Expr::max(size, 0), size))
+  if (analysis.assume({Expr(0), plan::Relation::LessEqual, size, describe(op)}))
     return true;
-  if (equal(Expr::max(below, 0), below))
+  if (analysis.assume({size, plan::Relation::Less, Expr(0), describe(op)}))
     return false;
   return std::nullopt;
 }

@@ -59,7 +59,13 @@ public:
     for (Operation &op : main.getBody().front().without_terminator())
       if (std::optional<std::string> reason = visit(&op))
         return reason;
-    Value loss = main.getBody().front().getTerminator()->getOperand(0);
+    Operation *terminator = main.getBody().front().getTerminator();
+    Value loss = terminator->getOperand(0);
+    // Each micro-batch computes the new state of buffers, so it must be the same in all.
+    for (auto [number, state] : llvm::enumerate(terminator->getOperands().drop_front()))
+      if (states.lookup(state).kind != SampleState::Free)
+        return "the buffer " + main.getResultAttrOfType<FlatSymbolRefAttr>(number + 1, stateAttrName).getValue().str() +
+               " is updated with what the samples give";
     if (states.lookup(loss).kind != SampleState::Sum)
       return std::string("the loss is no sum over the samples");
     return std::nullopt;
@@ -93,8 +99,8 @@ private:
       FailureOr<Expr> value = shapes.valueOf(index);
       return failed(value) || dependsOnBatch(*value);
     };
-    bool sizes = isa<ViewOp, ReshapeOp, ExpandOp, RepeatOp, UnflattenOp, ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp,
-                     NewFullOp, ArangeOp>(op);
+    bool sizes = isa<ViewOp, ReshapeOp, ExpandOp, RepeatOp, UnflattenOp, ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp,
+                     ArangeOp>(op);
     bool arithmetic = isa<arith::ArithDialect>(op->getDialect());
     if (sizes || arithmetic)
       return std::nullopt;
@@ -144,10 +150,6 @@ private:
       return visitMerge(op);
     if (isa<ViewOp, ReshapeOp, FlattenOp, UnflattenOp>(op))
       return visitView(op);
-    if (auto opaque = dyn_cast<OpaqueOp>(op); opaque && opaque.getName() == "aten::detach") {
-      states[op->getResult(0)] = states.lookup(tensors.front());
-      return std::nullopt;
-    }
     return visitMapped(op, tensors);
   }
 
@@ -179,7 +181,7 @@ private:
   std::optional<std::string> visitSum(Operation *op, ArrayRef<Value> tensors) {
     auto isSum = [&](Value value) { return states.lookup(value).kind == SampleState::Sum; };
     auto isFree = [&](Value value) { return states.lookup(value).kind == SampleState::Free; };
-    bool linear = isa<ToOp, NegOp, ViewOp, ReshapeOp, ExpandOp, MulScalarOp, DivScalarOp>(op) ||
+    bool linear = isa<ToOp, DetachOp, NegOp, ViewOp, ReshapeOp, ExpandOp, MulScalarOp, DivScalarOp>(op) ||
                   (isa<AddOp, SubOp>(op) && llvm::all_of(tensors, isSum)) ||
                   (isa<MulOp>(op) && llvm::count_if(tensors, isSum) == 1 && llvm::count_if(tensors, isFree) == 1) ||
                   (isa<DivOp>(op) && isSum(tensors[0]) && isFree(tensors[1]));
@@ -280,7 +282,7 @@ private:
         first = state;
       factor = at;
     }
-    if (numbers && !isa<ExpandOp, UnsqueezeOp, SqueezeDimOp, SliceOp, ToOp, PermuteOp, TransposeOp>(op))
+    if (numbers && !isa<ExpandOp, UnsqueezeOp, SqueezeDimOp, SliceOp, ToOp, DetachOp, PermuteOp, TransposeOp>(op))
       return describe(op) + " computes with the numbers of the samples";
     bool kept = false;
     for (auto [value, factors] : llvm::zip(op->getResults(), map->results)) {

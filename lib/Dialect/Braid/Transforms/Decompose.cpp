@@ -142,7 +142,6 @@ LogicalResult decompose(func::FuncOp function, ShapeAnalysis &shapes) {
   OpBuilder builder(function.getContext());
   auto nothing = [](Value) { return false; };
   GradientBuilder g(builder, shapes, nothing);
-  SmallVector<Operation *> replaced;
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     if (!isa<LayerNormOp, RmsNormOp, CrossEntropyLossOp, ScaledDotProductAttentionOp>(op))
       continue;
@@ -157,11 +156,8 @@ LogicalResult decompose(func::FuncOp function, ShapeAnalysis &shapes) {
     if (!result || g.hasFailed())
       return failure();
     op.getResult(0).replaceAllUsesWith(result);
-    replaced.push_back(&op);
+    shapes.erase(&op);
   }
-  // Not before all are done: the shape analysis knows values by their address, which a new op may get.
-  for (Operation *op : replaced)
-    op->erase();
   return success();
 }
 

@@ -35,9 +35,6 @@ bool isFloat(Value value) {
 /// Values of a block that depend differentiably on `active` ones; those are added.
 void propagateActivity(Block &block, llvm::DenseSet<Value> &active) {
   for (Operation &op : block.without_terminator()) {
-    // What detach cuts off gets no gradient at all, not one of zeros.
-    if (auto opaque = dyn_cast<OpaqueOp>(op); opaque && opaque.getName() == "aten::detach")
-      continue;
     auto rule = dyn_cast<GradientOpInterface>(op);
     if (!rule || !rule.isDifferentiable() || llvm::none_of(op.getOperands(), [&](Value operand) {
           return active.contains(operand);
@@ -178,18 +175,12 @@ private:
   }
 
   /// Parameters, constants, symbols and what is computed from them alone.
-  bool isRecomputed(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      return argument.getArgNumber() >= inputs && argument.getArgNumber() < request.unit.getNumArguments();
-    auto [at, isNew] = recomputed.try_emplace(value, false);
-    if (isNew) {
-      bool answer = llvm::all_of(value.getDefiningOp()->getOperands(), [&](Value operand) {
-        return isForward(operand) && isRecomputed(operand);
-      });
-      recomputed[value] = answer;
-      return answer;
-    }
-    return at->second;
+  void findRecomputed() {
+    for (unsigned number = inputs; number < request.unit.getNumArguments(); ++number)
+      recomputed.insert(joint.getArgument(number));
+    for (Operation *op : forwardOps)
+      if (llvm::all_of(op->getOperands(), [&](Value operand) { return recomputed.contains(operand); }))
+        recomputed.insert_range(op->getResults());
   }
 
   void slice(ArrayRef<Value> roots, llvm::SetVector<Operation *> &ops) {
@@ -203,6 +194,7 @@ private:
   }
 
   void classify() {
+    findRecomputed();
     slice(inputRoots, inputOps);
     slice(paramRoots, weightOps);
     // Sizes and constants are made where they are used, so they carry nothing over.
@@ -223,7 +215,7 @@ private:
     for (Value root : paramRoots)
       carry(root);
     auto residual = [&](Value value) {
-      if (isForward(value) && !isRecomputed(value))
+      if (isForward(value) && !recomputed.contains(value))
         residuals.insert(value);
     };
     for (Operation *op : llvm::concat<Operation *const>(inputOps, weightOps))
@@ -336,7 +328,7 @@ private:
   llvm::SetVector<Operation *> forwardOps;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<unsigned, Value> argumentGradients;
-  llvm::DenseMap<Value, bool> recomputed;
+  llvm::DenseSet<Value> recomputed;
   SmallVector<bool> inputGrads, paramGrads;
   SmallVector<Value> inputRoots, paramRoots;
   llvm::SetVector<Operation *> inputOps, weightOps;
@@ -347,7 +339,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto main = module.lookupSymbol<func::FuncOp>("main");
-    if (!main || main.isExternal() || main.getNumResults() != 1) {
+    if (!main || main.isExternal() || main.getNumResults() == 0) {
       module.emitError("has no @main of unit calls that returns one loss: run braid-outline-units first");
       return signalPassFailure();
     }
@@ -371,7 +363,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     }
     Value loss = body.getTerminator()->getOperand(0);
     if (!active.contains(loss)) {
-      main.emitOpError("returns a loss that depends on no trainable parameter: is every parameter frozen?");
+      emitError(loss.getLoc()) << "the loss depends on no trainable parameter: is every parameter frozen?";
       return signalPassFailure();
     }
 

@@ -179,6 +179,11 @@ private:
         visit(source);
   }
 
+  /// Whether it gives the loss or a buffer's new value: one stage has to have it.
+  bool isReturned(Operation *op) {
+    return llvm::any_of(op->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+  }
+
   bool readsParams(Operation *op) {
     return llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<GetParamOp>(); });
   }
@@ -189,7 +194,7 @@ private:
     std::vector<llvm::BitVector> beforeUnit(numUnits, llvm::BitVector(numUnits)), afterUnit = beforeUnit;
     std::vector<bool> inputOnly(ops.size());
     for (size_t at = 0; at < ops.size(); ++at) {
-      inputOnly[at] = unitOf[at] < 0 && !readsParams(ops[at]);
+      inputOnly[at] = unitOf[at] < 0 && !readsParams(ops[at]) && !isReturned(ops[at]);
       forEachSource(ops[at], [&](Operation *source) {
         size_t from = index[source];
         inputOnly[at] = inputOnly[at] && inputOnly[from];
@@ -350,7 +355,7 @@ public:
         operand.set(values.lookup(operand.get()));
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
       if (!isa<CallOp>(op) && &op != terminator && op.use_empty())
-        op.erase();
+        shapes.erase(&op);
     return success();
   }
 
@@ -416,7 +421,7 @@ private:
     function->print(stream, flags);
     auto [known, isNew] = byText.try_emplace(text, function);
     if (!isNew) {
-      function.erase();
+      shapes.erase(function);
       return known->second;
     }
     ++numFunctions;
@@ -425,17 +430,27 @@ private:
     return function;
   }
 
+  /// Makes a value that every user makes for itself, and what it needs.
   void cloneSource(Value value, OpBuilder &inside, IRMapping &mapping) {
-    Operation *source = value.getDefiningOp();
-    if (!source || mapping.contains(value) || !isCloned(source))
-      return;
-    if (auto read = dyn_cast<GetParamOp>(source)) {
-      mapping.map(value, paramArgs[read.getParam()]);
-      return;
+    SmallVector<Value> work = {value};
+    while (!work.empty()) {
+      Value next = work.back();
+      Operation *source = next.getDefiningOp();
+      size_t before = work.size();
+      if (source && !mapping.contains(next) && isCloned(source)) {
+        if (auto read = dyn_cast<GetParamOp>(source)) {
+          mapping.map(next, paramArgs[read.getParam()]);
+        } else {
+          llvm::copy_if(source->getOperands(), std::back_inserter(work), [&](Value operand) {
+            return operand.getDefiningOp() && isCloned(operand.getDefiningOp()) && !mapping.contains(operand);
+          });
+          if (work.size() == before)
+            inside.clone(*source, mapping)->removeAttr(pathAttrName);
+        }
+      }
+      if (work.size() == before)
+        work.pop_back();
     }
-    for (Value operand : source->getOperands())
-      cloneSource(operand, inside, mapping);
-    inside.clone(*source, mapping)->removeAttr(pathAttrName);
   }
 
   std::string nameFor(const Unit &unit) {

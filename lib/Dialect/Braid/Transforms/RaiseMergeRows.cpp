@@ -37,7 +37,7 @@ struct RaiseMergeRows : impl::RaiseMergeRowsBase<RaiseMergeRows> {
         return signalPassFailure();
       (*merge)->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       op.getResult().replaceAllUsesWith((*merge)->getResult(0));
-      op.erase();
+      shapes.erase(op);
       ++numRaised;
     }
   }

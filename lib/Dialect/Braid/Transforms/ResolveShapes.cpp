@@ -124,12 +124,12 @@ struct ResolveShapes : impl::ResolveShapesBase<ResolveShapes> {
     // Unused results first: their shapes are nobody's business, and dead modules would bring guards.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
       if (isOpTriviallyDead(&op))
-        op.erase();
+        shapes.erase(&op);
     // What a trace wrote around a list of one tensor.
     for (auto cat : llvm::make_early_inc_range(body.getOps<CatOp>()))
       if (cat.getTensors().size() == 1) {
         cat.replaceAllUsesWith(cat.getTensors().front());
-        cat.erase();
+        shapes.erase(cat);
       }
     SmallVector<Operation *> ops;
     for (Operation &op : body)
@@ -142,7 +142,7 @@ struct ResolveShapes : impl::ResolveShapesBase<ResolveShapes> {
         return signalPassFailure();
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
       if (isOpTriviallyDead(&op))
-        op.erase();
+        shapes.erase(&op);
 
     Operation *terminator = body.getTerminator();
     main.setFunctionType(

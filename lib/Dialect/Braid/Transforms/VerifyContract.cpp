@@ -30,8 +30,10 @@ public:
     main = symbols.lookup<func::FuncOp>("main");
     if (!main || main.isExternal() || !llvm::hasSingleElement(main.getBody()))
       return module.emitError("has no @main of one block: import a model first (braid-import)");
-    if (main.getNumResults() != 1 || !isScalarFloat(main.getResultTypes().front()))
-      return main.emitOpError("does not return one scalar loss");
+    if (main.getNumResults() == 0 || !isScalarFloat(main.getResultTypes().front()))
+      return main.emitOpError("does not return a scalar loss");
+    if (failed(verifyStates()))
+      return failure();
     if (phase == "import")
       return success(verifyOps(main) & verifyModules());
     if (phase == "shapes")
@@ -45,6 +47,23 @@ public:
   }
 
 private:
+  /// What @main returns behind the loss are new values of buffers.
+  LogicalResult verifyStates() {
+    for (unsigned number = 1; number < main.getNumResults(); ++number) {
+      auto name = main.getResultAttrOfType<FlatSymbolRefAttr>(number, stateAttrName);
+      auto param = name ? symbols.lookup<ParamOp>(name.getValue()) : ParamOp();
+      if (!param)
+        return main.emitOpError() << "returns result " << number << " behind the loss, which names no buffer ("
+                                  << stateAttrName << ")";
+      if (param.getTensorType() != main.getResultTypes()[number])
+        return main.emitOpError() << "returns " << main.getResultTypes()[number] << " for '" << name.getValue()
+                                  << "', which is " << param.getTensorType();
+      if (param.getRequiresGrad())
+        return main.emitOpError() << "returns a new value of '" << name.getValue() << "', which is trained";
+    }
+    return success();
+  }
+
   static bool isScalarFloat(Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getRank() == 0 && isa<FloatType>(tensor.getElementType());
@@ -118,9 +137,9 @@ private:
       }
       valid &= verifyOps(unit);
     }
-    Value loss = body.getTerminator()->getOperand(0);
-    if (!loss.getDefiningOp<CallOp>())
-      valid = fail(body.getTerminator(), "returns a loss that no unit computes");
+    for (Value value : body.getTerminator()->getOperands())
+      if (!value.getDefiningOp<CallOp>())
+        valid = fail(body.getTerminator(), "returns a value that no unit computes");
     if (auto prologue = symbols.lookup<func::FuncOp>("prologue"); prologue && !prologue->hasAttr("braid.counts"))
       valid = fail(prologue, "does not name its counts (braid.counts)");
     return valid;

@@ -37,7 +37,8 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (forward.getNumArguments() != operands)
     return emitOpError() << "gives " << operands << " operands to '" << getForward() << "', which takes "
                          << forward.getNumArguments();
-  size_t results = getValuesOut().size() + (getLoss() ? 1 : 0) + getResiduals();
+  size_t states = getStates() ? getStates()->size() : 0;
+  size_t results = getValuesOut().size() + (getLoss() ? 1 : 0) + states + getResiduals();
   if (forward.getNumResults() != results)
     return emitOpError() << "expects " << results << " results of '" << getForward() << "', which gives "
                          << forward.getNumResults();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/ElementTypes.h"
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
 #include "braid/Plan/PlanFile.h"
 
@@ -25,25 +26,8 @@ namespace json = llvm::json;
 namespace {
 /// The name of an element type in the plan, or nothing for types that the runtime does not have.
 std::optional<StringRef> dtypeName(Type type) {
-  if (type.isF32())
-    return "f32";
-  if (type.isF64())
-    return "f64";
-  if (type.isBF16())
-    return "bf16";
-  if (type.isF16())
-    return "f16";
-  if (type.isInteger(64))
-    return "i64";
-  if (type.isInteger(32))
-    return "i32";
-  if (type.isInteger(16))
-    return "i16";
-  if (type.isInteger(8))
-    return type.isUnsignedInteger() ? "u8" : "i8";
-  if (type.isInteger(1))
-    return "bool";
-  return std::nullopt;
+  std::optional<plan::ElementType> known = toElementType(type);
+  return known ? std::optional<StringRef>(plan::info(*known).name) : std::nullopt;
 }
 
 class PlanWriter {
@@ -105,8 +89,10 @@ private:
     json::Array array;
     ShapeAnalysis shapes(module);
     for (const Guard &guard : shapes.getGuards())
-      array.push_back(
-          json::Object{{"left", guard.left.str()}, {"right", guard.right.str()}, {"why", guard.why}});
+      array.push_back(json::Object{{"left", guard.left.str()},
+                                   {"relation", plan::spelling(guard.relation)},
+                                   {"right", guard.right.str()},
+                                   {"why", guard.why}});
     return array;
   }
 
@@ -156,11 +142,14 @@ private:
   LogicalResult addParameters(json::Object &plan) {
     // The first stage with a gradient for a parameter owns it, else the first that reads it.
     llvm::StringMap<int64_t> readers, homes;
+    ArrayAttr empty = ArrayAttr::get(module.getContext(), {});
     for (StageOp stage : stages) {
       for (Attribute param : stage.getParams())
         readers.try_emplace(cast<FlatSymbolRefAttr>(param).getValue(), stage.getNumber());
       for (Attribute param : stage.getGradients())
         homes.try_emplace(cast<FlatSymbolRefAttr>(param).getValue(), stage.getNumber());
+      for (Attribute state : stage.getStates().value_or(empty))
+        homes.try_emplace(cast<FlatSymbolRefAttr>(state).getValue(), stage.getNumber());
     }
     json::Array array;
     for (auto param : module.getOps<ParamOp>()) {
@@ -212,8 +201,11 @@ private:
                                    {"from", static_cast<int64_t>(edge.getFrom())},
                                    {"to", static_cast<int64_t>(edge.getTo())}});
     }
+    ArrayAttr empty = ArrayAttr::get(module.getContext(), {});
     for (StageOp stage : stages) {
-      json::Array params, inputs, edgesIn, gradients;
+      json::Array params, inputs, edgesIn, gradients, states;
+      for (Attribute state : stage.getStates().value_or(empty))
+        states.push_back(parameterNumber.lookup(cast<FlatSymbolRefAttr>(state).getValue()));
       for (Attribute param : stage.getParams())
         params.push_back(parameterNumber.lookup(cast<FlatSymbolRefAttr>(param).getValue()));
       for (Attribute param : stage.getGradients())
@@ -232,6 +224,7 @@ private:
                           {"values_out", json::Array(stage.getValuesOut())},
                           {"counts", json::Array(stage.getCounts())},
                           {"loss", static_cast<bool>(stage.getLoss())},
+                          {"states", std::move(states)},
                           {"residuals", static_cast<int64_t>(stage.getResiduals())},
                           {"carries", static_cast<int64_t>(stage.getCarries())},
                           {"gradients", std::move(gradients)},

@@ -35,7 +35,7 @@ struct FormStages : impl::FormStagesBase<FormStages> {
   LogicalResult run() {
     ModuleOp module = getOperation();
     auto main = module.lookupSymbol<func::FuncOp>("main");
-    if (!main || main.isExternal() || main.getNumResults() != 1)
+    if (!main || main.isExternal() || main.getNumResults() == 0)
       return module.emitError("has no @main that returns one loss: run the phases before this one first");
     if (!planFile.empty()) {
       plan::Result<plan::PlanFile> read = plan::readPlan(planFile);
@@ -54,8 +54,9 @@ struct FormStages : impl::FormStagesBase<FormStages> {
       return module.emitError() << "the number of micro-batches must be at most " << plan::maxMicrobatches << ", not "
                                 << count << ": a step's schedule lists each of them";
     if (auto whole = module->getAttrOfType<StringAttr>("braid.whole_loss"); whole && count > 1)
-      return main.emitError() << "the loss is no sum over samples, so the batch cannot be divided into " << count
-                              << " micro-batches: " << whole.getValue() << "; use --microbatches 1";
+      return emitError(main.getBody().front().getTerminator()->getOperand(0).getLoc())
+             << "the loss is no sum over samples, so the batch cannot be divided into " << count
+             << " micro-batches: " << whole.getValue() << "; use --microbatches 1";
 
     ShapeAnalysis shapes(module);
     SymbolTable symbols(module);
@@ -63,7 +64,6 @@ struct FormStages : impl::FormStagesBase<FormStages> {
     if (failed(assigned))
       return failure();
     CotangentInfo cotangents(main, symbols);
-    Value loss = main.getBody().front().getTerminator()->getOperand(0);
 
     llvm::DenseMap<Operation *, int> stageOf;
     for (auto [number, stage] : llvm::enumerate(*assigned))
@@ -110,7 +110,7 @@ struct FormStages : impl::FormStagesBase<FormStages> {
         if (stageOf[value.getDefiningOp()] == static_cast<int>(number))
           valuesOut.push_back(value);
       FailureOr<StageSignature> signature =
-          emitStageFunctions(number, stage, valuesOut, loss, cotangents, symbols, shapes);
+          emitStageFunctions(number, stage, valuesOut, main, cotangents, symbols, shapes);
       if (failed(signature))
         return failure();
       signatures.push_back(std::move(*signature));
@@ -118,6 +118,8 @@ struct FormStages : impl::FormStagesBase<FormStages> {
       ++numStages;
     }
     shapes.storeGuards();
+    if (failed(checkStates(main, *assigned, signatures)))
+      return failure();
     if (failed(emitSchedule(builder, main, *assigned, signatures, crossing, stageOf, cotangents, count)))
       return failure();
     finishModule(module, main);
@@ -125,6 +127,19 @@ struct FormStages : impl::FormStagesBase<FormStages> {
   }
 
 private:
+  /// A rank keeps its own buffers only.
+  LogicalResult checkStates(func::FuncOp main, const std::vector<StageInfo> &assigned,
+                            const std::vector<StageSignature> &signatures) {
+    for (auto [number, signature] : llvm::enumerate(signatures))
+      for (const std::string &state : signature.states)
+        for (auto [other, reader] : llvm::enumerate(signatures))
+          if (assigned[other].rank != assigned[number].rank && llvm::is_contained(reader.params, state))
+            return main.emitError() << "the buffer '" << state << "' is updated in stage '" << assigned[number].name
+                                    << "' and read in stage '" << assigned[other].name
+                                    << "' on another rank: name the modules of both in one component";
+    return success();
+  }
+
   UnitAttr unitIf(bool condition) { return condition ? UnitAttr::get(&getContext()) : UnitAttr(); }
 
   void emitStageOp(OpBuilder &builder, func::FuncOp main, int64_t number, const StageInfo &stage,
@@ -153,13 +168,13 @@ private:
       return function ? FlatSymbolRefAttr::get(&getContext(), function.getSymName()) : FlatSymbolRefAttr();
     };
     StageOp::create(builder, main.getLoc(), builder.getI64IntegerAttr(number), builder.getI64IntegerAttr(stage.rank),
-                    builder.getStringAttr(stage.name), reference(signature.forward),
-                    reference(signature.input), reference(signature.weight), reference(signature.full),
-                    symbolsOf(signature.params), builder.getArrayAttr(inputs), numbersOf(signature.valuesIn),
-                    numbersOf(signature.valuesOut), builder.getDenseI64ArrayAttr(counts), unitIf(signature.loss),
+                    builder.getStringAttr(stage.name), reference(signature.forward), reference(signature.input),
+                    reference(signature.weight), reference(signature.full), symbolsOf(signature.params),
+                    builder.getArrayAttr(inputs), numbersOf(signature.valuesIn), numbersOf(signature.valuesOut),
+                    builder.getDenseI64ArrayAttr(counts), unitIf(signature.loss),
+                    signature.states.empty() ? ArrayAttr() : symbolsOf(signature.states),
                     builder.getI64IntegerAttr(signature.residuals), builder.getI64IntegerAttr(signature.carries),
-                    symbolsOf(signature.gradients),
-                    builder.getArrayAttr(units), builder.getF64FloatAttr(stage.flops));
+                    symbolsOf(signature.gradients), builder.getArrayAttr(units), builder.getF64FloatAttr(stage.flops));
   }
 
   LogicalResult emitSchedule(OpBuilder &builder, func::FuncOp main, const std::vector<StageInfo> &assigned,

@@ -80,6 +80,8 @@ public:
                                   << ": add its path, or \"*\" for all others, to a component's modules";
       component[at] = found - file.components.data();
     }
+    if (failed(checkPatternsAreUsed(file, component)))
+      return failure();
     FailureOr<SmallVector<int>> order = orderComponents(file, component);
     if (failed(order))
       return failure();
@@ -144,6 +146,26 @@ private:
 
   InFlightDiagnostic planError(const plan::PlanFile &file, plan::PlanLocation at) {
     return emitPlanError(main.getContext(), file, at);
+  }
+
+  /// The first component that matches a module has it; a pattern that is left with nothing is a mistake.
+  LogicalResult checkPatternsAreUsed(const plan::PlanFile &file, ArrayRef<int> component) {
+    for (auto [at, entry] : llvm::enumerate(file.components))
+      for (const plan::PlanPattern &pattern : entry.modules) {
+        std::optional<int> other;
+        bool used = false;
+        for (auto [call, owner] : llvm::zip(calls, component))
+          if (owner >= 0 && plan::matchesModule(pattern.text, pathOf(call))) {
+            used |= owner == static_cast<int>(at);
+            other = owner;
+          }
+        if (other && !used)
+          return planError(file, pattern.location)
+                 << "pattern '" << pattern.text << "' of component '" << entry.name
+                 << "' matches only modules that component '" << file.components[*other].name
+                 << "', which comes first, has already: write '" << entry.name << "' before it, or narrow its patterns";
+      }
+    return success();
   }
 
   std::string nearestUnit(StringRef pattern) {

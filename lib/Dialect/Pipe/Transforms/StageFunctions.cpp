@@ -33,10 +33,11 @@ CotangentInfo::CotangentInfo(func::FuncOp main, SymbolTable &symbols) {
 namespace {
 class StageEmitter {
 public:
-  StageEmitter(unsigned number, const StageInfo &stage, ArrayRef<Value> valuesOut, Value loss,
+  StageEmitter(unsigned number, const StageInfo &stage, ArrayRef<Value> valuesOut, func::FuncOp main,
                const CotangentInfo &cotangents, SymbolTable &symbols, ShapeAnalysis &shapes)
-      : stage(stage), loss(loss), cotangents(cotangents), symbols(symbols), shapes(shapes),
-        builder(symbols.getOp()->getContext()), prefix("stage" + std::to_string(number)) {
+      : stage(stage), main(main), loss(main.getBody().front().getTerminator()->getOperand(0)), cotangents(cotangents),
+        symbols(symbols), shapes(shapes), builder(symbols.getOp()->getContext()),
+        prefix("stage" + std::to_string(number)) {
     signature.valuesOut.assign(valuesOut.begin(), valuesOut.end());
   }
 
@@ -90,6 +91,13 @@ private:
     for (StringRef param : params)
       signature.params.push_back(param.str());
     signature.loss = own.contains(loss.getDefiningOp());
+    llvm::SmallDenseSet<Operation *> assigned(stage.calls.begin(), stage.calls.end());
+    for (auto [number, state] : llvm::enumerate(main.getBody().front().getTerminator()->getOperands().drop_front()))
+      if (assigned.contains(state.getDefiningOp())) {
+        states.push_back(state);
+        signature.states.push_back(
+            main.getResultAttrOfType<FlatSymbolRefAttr>(number + 1, stateAttrName).getValue().str());
+      }
   }
 
   func::FuncOp startFunction(StringRef suffix, ArrayRef<Value> arguments) {
@@ -180,6 +188,8 @@ private:
       results.push_back(values.lookup(value));
     if (signature.loss)
       results.push_back(values.lookup(loss));
+    for (Value state : states)
+      results.push_back(values.lookup(state));
     llvm::append_range(results, residuals);
     signature.residuals = residuals.size();
     return finishFunction(signature.forward, results);
@@ -211,7 +221,8 @@ private:
   /// The residuals of the stage: results of its forward function behind the values.
   SmallVector<Value> residualResults() {
     auto results = signature.forward.getBody().front().getTerminator()->getOperands();
-    return llvm::to_vector_of<Value>(results.drop_front(signature.valuesOut.size() + (signature.loss ? 1 : 0)));
+    return llvm::to_vector_of<Value>(
+        results.drop_front(signature.valuesOut.size() + (signature.loss ? 1 : 0) + states.size()));
   }
 
   void addCotangent(IRMapping &sums, Value value, Value gradient) {
@@ -366,7 +377,9 @@ private:
   }
 
   const StageInfo &stage;
+  func::FuncOp main;
   Value loss;
+  SmallVector<Value> states;
   const CotangentInfo &cotangents;
   SymbolTable &symbols;
   ShapeAnalysis &shapes;
@@ -381,9 +394,9 @@ private:
 } // namespace
 
 FailureOr<StageSignature> emitStageFunctions(unsigned number, const StageInfo &stage, ArrayRef<Value> valuesOut,
-                                             Value loss, const CotangentInfo &cotangents, SymbolTable &symbols,
+                                             func::FuncOp main, const CotangentInfo &cotangents, SymbolTable &symbols,
                                              ShapeAnalysis &shapes) {
-  return StageEmitter(number, stage, valuesOut, loss, cotangents, symbols, shapes).run();
+  return StageEmitter(number, stage, valuesOut, main, cotangents, symbols, shapes).run();
 }
 
 } // namespace braid::pipe

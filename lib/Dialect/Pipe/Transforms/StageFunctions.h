@@ -20,6 +20,7 @@ struct StageSignature {
   llvm::SmallVector<mlir::BlockArgument> counts; // of @main
   llvm::SmallVector<mlir::Value> valuesOut;      // results of this stage's calls that other stages read
   bool loss = false;
+  llvm::SmallVector<std::string> states; // buffers whose new value forward gives
   unsigned residuals = 0, carries = 0;
   llvm::SmallVector<std::string> gradients; // params that get one, in order
   mlir::func::FuncOp forward, input, weight, full;
@@ -42,7 +43,7 @@ private:
 
 /// Emits the functions of stage `number` into the module. `valuesOut` says what other stages read.
 mlir::FailureOr<StageSignature> emitStageFunctions(unsigned number, const StageInfo &stage,
-                                                   llvm::ArrayRef<mlir::Value> valuesOut, mlir::Value loss,
+                                                   llvm::ArrayRef<mlir::Value> valuesOut, mlir::func::FuncOp main,
                                                    const CotangentInfo &cotangents, mlir::SymbolTable &symbols,
                                                    ShapeAnalysis &shapes);
 

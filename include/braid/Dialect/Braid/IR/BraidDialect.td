@@ -19,6 +19,7 @@ def Braid_Dialect : Dialect {
     its argument names, so that an op prints as `braid.view(self = %x, size = [%b, 32])`. See docs/Dialects/Braid.md.
   }];
   let cppNamespace = "::braid";
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
   let hasConstantMaterializer = 1;

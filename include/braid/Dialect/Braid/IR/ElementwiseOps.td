@@ -107,6 +107,8 @@ def Braid_ReluOp : Braid_UnaryOp<"relu", "aten::relu", [T<"self">], "relu", "num
 def Braid_SiluOp : Braid_UnaryOp<"silu", "aten::silu", [T<"self">], "silu", "floating">;
 def Braid_GeluOp : Braid_UnaryOp<"gelu", "aten::gelu", [T<"self">, Str<"approximate">], "gelu", "floating">;
 def Braid_DropoutOp : Braid_UnaryOp<"dropout", "aten::dropout", [T<"input">, Float<"p">, Bool<"train">], "dropout">;
+// The same values; no gradient passes.
+def Braid_DetachOp : Braid_UnaryOp<"detach", "aten::detach", [T<"self">]>;
 def Braid_ToOp : Braid_AtenOp<"to", "aten::to.dtype", [T<"self">, Dtype<>], "cast", "cast", factorRule = "broadcast">;
 
 // Backward.

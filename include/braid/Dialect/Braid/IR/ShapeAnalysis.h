@@ -12,12 +12,14 @@
 // Equalities that an op needs and that do not follow from the expressions (two broadcast dims, say) are accepted if the
 // example sizes of the symbols fulfil them, and recorded as guards that the runtime checks for each batch.
 //
+// Values are known by their address, so an op whose values the analysis may have seen goes by its erase().
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BRAID_DIALECT_BRAID_IR_SHAPEANALYSIS_H
 #define BRAID_DIALECT_BRAID_IR_SHAPEANALYSIS_H
 
-#include "braid/Plan/Expr.h"
+#include "braid/Plan/Guard.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -27,6 +29,7 @@
 namespace braid {
 
 using plan::Expr;
+using plan::Guard;
 
 struct TensorShape {
   llvm::SmallVector<Expr, 4> dims;
@@ -41,11 +44,6 @@ struct TensorShape {
 /// "[batch, seq, 32]", for messages.
 std::string str(const TensorShape &shape);
 
-struct Guard {
-  Expr left, right;
-  std::string why; // what needs it, and where
-};
-
 class ShapeAnalysis {
 public:
   /// Reads `braid.symbols` (example sizes) from the module; guards that are there already are kept.
@@ -59,8 +57,13 @@ public:
   void setShape(mlir::Value tensor, TensorShape shape) { shapes[tensor] = std::move(shape); }
   void setValue(mlir::Value index, Expr value) { values[index] = std::move(value); }
 
+  /// Erases an op, and what is known of its values and of those inside of it.
+  void erase(mlir::Operation *op);
+
   /// Whether two sizes are equal: by their form, or by the example, which records a guard with the op as its reason.
   bool equal(const Expr &a, const Expr &b, mlir::Operation *op);
+  /// Whether a relation holds in the example. If it does, it becomes a guard.
+  bool assume(Guard guard);
   /// Whether a size is 1 for every batch: the question of broadcasting. A size that is 1 in the example only is not.
   static bool isOne(const Expr &size) { return size.constant() == 1; }
   /// The size in the example, if all its symbols have one.
@@ -78,7 +81,13 @@ public:
   mlir::ModuleOp getModule() const { return module; }
 
 private:
+  mlir::LogicalResult inferSources(mlir::Value value);
+  mlir::FailureOr<TensorShape> inferShape(mlir::Value tensor);
+  mlir::FailureOr<Expr> inferValue(mlir::Operation *op);
+  bool isKnown(mlir::Value value) const { return shapes.contains(value) || values.contains(value); }
+
   mlir::ModuleOp module;
+  bool isInferring = false;
   std::map<std::string, int64_t> examples;
   llvm::DenseMap<mlir::Value, TensorShape> shapes;
   llvm::DenseMap<mlir::Value, Expr> values;
@@ -89,8 +98,9 @@ private:
 inline constexpr llvm::StringLiteral dimsAttrName = "braid.dims";       // ["batch", "seq", "32"]
 inline constexpr llvm::StringLiteral inputAttrName = "braid.input";     // "input_ids"
 inline constexpr llvm::StringLiteral symbolsAttrName = "braid.symbols"; // {batch = 2, seq = 32}: example sizes
-inline constexpr llvm::StringLiteral guardsAttrName = "braid.guards";   // [["seq", "32", "why"]]
+inline constexpr llvm::StringLiteral guardsAttrName = "braid.guards";   // [["seq", "==", "32", "why"]]
 inline constexpr llvm::StringLiteral moduleAttrName = "braid.module";   // #braid.module<...> on functions
+inline constexpr llvm::StringLiteral stateAttrName = "braid.state";     // @norm.running_mean, on results of @main
 inline constexpr llvm::StringLiteral pathAttrName = "path";             // the module path of an op or a call
 
 mlir::ArrayAttr getDimsAttr(mlir::MLIRContext *context, const TensorShape &shape);

@@ -27,10 +27,11 @@ class Pipe_Op<string mnemonic, list<Trait> traits = []> : Op<Pipe_Dialect, mnemo
 def Pipe_StageOp : Pipe_Op<"stage", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A stage: its rank, its functions and what they take and give";
   let description = [{
-    Forward takes (params..., inputs..., values_in..., counts...) and gives (values_out..., loss if any, residuals...);
+    Forward takes (params..., inputs..., values_in..., counts...) and gives (values_out..., loss if any, states..., residuals...);
     backward_input takes (params..., residuals..., cotangents of values_out with a gradient...) and gives (cotangents of
     values_in with a gradient..., carries...); backward_weight takes (params..., residuals..., carries...) and gives
-    (gradients...); backward is the two fused. `units` are the module paths in it.
+    (gradients...); backward is the two fused. `states` are buffers whose
+    new value forward gives, `units` the module paths in the stage.
     ```mlir
     pipe.stage 0 on 0 forward(@stage0.forward) input(@stage0.backward_input) weight(@stage0.backward_weight)
         full(@stage0.backward) {name = "vision.0", params = [@w], inputs = ["pixels"], values_in = array<i64>,
@@ -41,7 +42,7 @@ def Pipe_StageOp : Pipe_Op<"stage", [DeclareOpInterfaceMethods<SymbolUserOpInter
                        OptionalAttr<FlatSymbolRefAttr>:$input, OptionalAttr<FlatSymbolRefAttr>:$weight,
                        OptionalAttr<FlatSymbolRefAttr>:$full, FlatSymbolRefArrayAttr:$params, StrArrayAttr:$inputs,
                        DenseI64ArrayAttr:$values_in, DenseI64ArrayAttr:$values_out, DenseI64ArrayAttr:$counts,
-                       UnitAttr:$loss, I64Attr:$residuals, I64Attr:$carries, FlatSymbolRefArrayAttr:$gradients,
+                       UnitAttr:$loss, OptionalAttr<FlatSymbolRefArrayAttr>:$states, I64Attr:$residuals, I64Attr:$carries, FlatSymbolRefArrayAttr:$gradients,
                        StrArrayAttr:$units, F64Attr:$flops);
   let assemblyFormat = [{
     $number `on` $rank `forward` `(` $forward `)` (`input` `(` $input^ `)`)? (`weight` `(` $weight^ `)`)?
