@@ -14,7 +14,7 @@
 #ifndef BRAID_LIB_IMPORT_ARCHIVE_H
 #define BRAID_LIB_IMPORT_ARCHIVE_H
 
-#include "braid/Plan/Archive.h"
+#include "braid/Plan/File/Archive.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -9,8 +9,8 @@
 
 #include "braid/Dialect/Braid/IR/ElementTypes.h"
 #include "braid/Import/Import.h"
-#include "braid/Plan/Expr.h"
-#include "braid/Plan/SafetensorsHeader.h"
+#include "braid/Plan/Expr/Expr.h"
+#include "braid/Plan/File/SafetensorsHeader.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -8,7 +8,7 @@
 #ifndef BRAID_RUNTIME_CHECKPOINT_RUNFOLDER_H
 #define BRAID_RUNTIME_CHECKPOINT_RUNFOLDER_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include <string>
 

@@ -8,7 +8,7 @@
 #ifndef BRAID_RUNTIME_CORE_ACTIONLOG_H
 #define BRAID_RUNTIME_CORE_ACTIONLOG_H
 
-#include "braid/Plan/Schedule.h"
+#include "braid/Plan/Schedule/Schedule.h"
 
 #include <array>
 #include <chrono>

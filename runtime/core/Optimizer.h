@@ -13,7 +13,7 @@
 #ifndef BRAID_RUNTIME_CORE_OPTIMIZER_H
 #define BRAID_RUNTIME_CORE_OPTIMIZER_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 #include "runtime/aten/Tensor.h"
 
 #include <map>

@@ -13,9 +13,9 @@
 #ifndef BRAID_RUNTIME_CORE_PROGRAM_H
 #define BRAID_RUNTIME_CORE_PROGRAM_H
 
-#include "braid/Plan/Guard.h"
-#include "braid/Plan/Result.h"
-#include "braid/Plan/Schedule.h"
+#include "braid/Plan/Expr/Guard.h"
+#include "braid/Plan/Schedule/Schedule.h"
+#include "braid/Plan/Support/Result.h"
 #include "braid_rt.h"
 #include "runtime/core/Optimizer.h"
 #include "runtime/data/DType.h"

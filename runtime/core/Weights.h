@@ -8,7 +8,7 @@
 #ifndef BRAID_RUNTIME_CORE_WEIGHTS_H
 #define BRAID_RUNTIME_CORE_WEIGHTS_H
 
-#include "braid/Plan/Archive.h"
+#include "braid/Plan/File/Archive.h"
 #include "runtime/aten/Tensor.h"
 #include "runtime/core/Program.h"
 #include "runtime/data/MappedFile.h"

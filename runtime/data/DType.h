@@ -12,7 +12,7 @@
 #ifndef BRAID_RUNTIME_DATA_DTYPE_H
 #define BRAID_RUNTIME_DATA_DTYPE_H
 
-#include "braid/Plan/ElementType.h"
+#include "braid/Plan/File/ElementType.h"
 #include "braid_rt.h"
 
 #include <optional>

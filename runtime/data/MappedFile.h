@@ -8,7 +8,7 @@
 #ifndef BRAID_RUNTIME_DATA_MAPPEDFILE_H
 #define BRAID_RUNTIME_DATA_MAPPEDFILE_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include <cstddef>
 #include <memory>

@@ -8,7 +8,7 @@
 #ifndef BRAID_RUNTIME_DATA_METRICS_H
 #define BRAID_RUNTIME_DATA_METRICS_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include <cstdint>
 #include <cstdio>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/data/Safetensors.h"
-#include "braid/Plan/SafetensorsHeader.h"
+#include "braid/Plan/File/SafetensorsHeader.h"
 #include "runtime/core/Text.h"
 
 #include <cerrno>

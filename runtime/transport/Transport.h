@@ -18,7 +18,7 @@
 #ifndef BRAID_RUNTIME_TRANSPORT_TRANSPORT_H
 #define BRAID_RUNTIME_TRANSPORT_TRANSPORT_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include <chrono>
 #include <cstddef>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Components.h"
-#include "braid/Plan/Verifier.h"
+#include "braid/Plan/Schedule/Components.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 using namespace braid::plan;
 

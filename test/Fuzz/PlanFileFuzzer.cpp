@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/PlanFile.h"
-#include "braid/Plan/Text.h"
+#include "braid/Plan/File/PlanFile.h"
+#include "braid/Plan/Support/Text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string text(reinterpret_cast<const char *>(data), size);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/ReshardFile.h"
+#include "braid/Plan/Reshard/ReshardFile.h"
 
 using namespace braid::plan;
 

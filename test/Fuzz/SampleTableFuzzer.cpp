@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Samples.h"
+#include "braid/Plan/Balance/Samples.h"
 
 using namespace braid::plan;
 

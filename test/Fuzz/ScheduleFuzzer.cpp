@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Schedule.h"
-#include "braid/Plan/Verifier.h"
+#include "braid/Plan/Schedule/Schedule.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 using namespace braid::plan;
 

@@ -8,7 +8,7 @@
 #ifndef BRAID_TEST_PLAN_ORACLES_H
 #define BRAID_TEST_PLAN_ORACLES_H
 
-#include "braid/Plan/Schedule.h"
+#include "braid/Plan/Schedule/Schedule.h"
 
 #include <gtest/gtest.h>
 

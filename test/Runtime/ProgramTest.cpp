@@ -7,7 +7,7 @@
 
 #include "runtime/core/Program.h"
 #include "TestFiles.h"
-#include "braid/Plan/Archive.h"
+#include "braid/Plan/File/Archive.h"
 #include "runtime/core/Weights.h"
 
 #include <gtest/gtest.h>

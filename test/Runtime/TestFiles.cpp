@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestFiles.h"
-#include "braid/Plan/Archive.h"
-#include "braid/Plan/Generators.h"
+#include "braid/Plan/File/Archive.h"
+#include "braid/Plan/Schedule/Generators.h"
 #include "runtime/data/Safetensors.h"
 
 #include <nlohmann/json.hpp>

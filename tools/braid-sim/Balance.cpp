@@ -7,7 +7,7 @@
 
 #include "BalanceTables.h"
 
-#include "braid/Plan/SampleManifest.h"
+#include "braid/Plan/Balance/SampleManifest.h"
 
 #include <cstdio>
 
@@ -161,7 +161,8 @@ static Status run(const Options &options) {
   }
   std::string text;
   if (!options.manifest.empty() && options.files.size() > 1)
-    return Error{"--manifest takes the samples of one file, and " + std::to_string(options.files.size()) + " are given"};
+    return Error{"--manifest takes the samples of one file, and " + std::to_string(options.files.size()) +
+                 " are given"};
   for (const std::string &file : options.files) {
     Result<sim::SampleSet> set = sim::loadSamples(file, options.samples);
     if (!set)

@@ -7,8 +7,8 @@
 
 #include "BalanceTables.h"
 
-#include "braid/Plan/SampleManifest.h"
-#include "braid/Plan/StableBatch.h"
+#include "braid/Plan/Balance/SampleManifest.h"
+#include "braid/Plan/Balance/StableBatch.h"
 
 #include <algorithm>
 #include <cstdio>

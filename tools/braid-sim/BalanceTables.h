@@ -10,7 +10,7 @@
 
 #include "SampleSet.h"
 
-#include "braid/Plan/BalanceReport.h"
+#include "braid/Plan/Balance/BalanceReport.h"
 
 #include <string>
 #include <vector>

@@ -13,7 +13,7 @@
 #ifndef BRAID_SIM_COMMAND_H
 #define BRAID_SIM_COMMAND_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include <CLI/CLI.hpp>
 

@@ -7,7 +7,7 @@
 
 #include "Command.h"
 
-#include "braid/Plan/CostTables.h"
+#include "braid/Plan/Comparison/CostTables.h"
 
 #include <cstdio>
 

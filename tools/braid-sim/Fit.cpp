@@ -7,7 +7,7 @@
 
 #include "Command.h"
 
-#include "braid/Plan/CostCurve.h"
+#include "braid/Plan/Cost/CostCurve.h"
 
 using namespace braid;
 using namespace braid::plan;

@@ -10,8 +10,8 @@
 
 #include "Command.h"
 
-#include "braid/Plan/Kinds.h"
-#include "braid/Plan/Simulator.h"
+#include "braid/Plan/Schedule/Kinds.h"
+#include "braid/Plan/Simulator/Simulator.h"
 
 #include <string>
 #include <vector>

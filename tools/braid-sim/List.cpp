@@ -7,7 +7,7 @@
 
 #include "Command.h"
 
-#include "braid/Plan/Kinds.h"
+#include "braid/Plan/Schedule/Kinds.h"
 
 #include <cstdio>
 

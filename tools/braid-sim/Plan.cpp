@@ -7,7 +7,7 @@
 
 #include "Command.h"
 
-#include "braid/Plan/Planner.h"
+#include "braid/Plan/Planner/Planner.h"
 
 #include <chrono>
 #include <cstdio>

@@ -7,7 +7,7 @@
 
 #include "Command.h"
 
-#include "braid/Plan/ReshardFile.h"
+#include "braid/Plan/Reshard/ReshardFile.h"
 
 using namespace braid;
 using namespace braid::plan;

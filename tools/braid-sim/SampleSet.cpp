@@ -7,8 +7,8 @@
 
 #include "SampleSet.h"
 
-#include "braid/Plan/Partition.h"
-#include "braid/Plan/StableBatch.h"
+#include "braid/Plan/Balance/StableBatch.h"
+#include "braid/Plan/Schedule/Partition.h"
 
 #include <cmath>
 #include <filesystem>

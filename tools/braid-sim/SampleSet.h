@@ -10,7 +10,7 @@
 
 #include "Command.h"
 
-#include "braid/Plan/Balance.h"
+#include "braid/Plan/Balance/Balance.h"
 
 #include <string>
 #include <vector>

@@ -7,7 +7,7 @@
 
 #include "Input.h"
 
-#include "braid/Plan/Directions.h"
+#include "braid/Plan/Search/Directions.h"
 
 #include <cstdio>
 #include <map>

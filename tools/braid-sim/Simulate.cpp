@@ -7,7 +7,7 @@
 
 #include "Input.h"
 
-#include "braid/Plan/Search.h"
+#include "braid/Plan/Search/Search.h"
 
 #include <algorithm>
 #include <cstdio>

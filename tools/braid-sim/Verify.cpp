@@ -7,7 +7,7 @@
 
 #include "Input.h"
 
-#include "braid/Plan/Verifier.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 #include <algorithm>
 #include <cstdio>

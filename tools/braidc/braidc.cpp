@@ -8,8 +8,8 @@
 #include "braid/Import/Import.h"
 #include "braid/InitAll.h"
 #include "braid/Pipelines/Phases.h"
-#include "braid/Plan/PlanFile.h"
-#include "braid/Plan/Text.h"
+#include "braid/Plan/File/PlanFile.h"
+#include "braid/Plan/Support/Text.h"
 #include "braid/Target/Executable.h"
 #include "braid/Target/OutputFile.h"
 

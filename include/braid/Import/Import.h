@@ -14,7 +14,7 @@
 #ifndef BRAID_IMPORT_IMPORT_H
 #define BRAID_IMPORT_IMPORT_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

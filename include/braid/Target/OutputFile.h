@@ -8,7 +8,7 @@
 #ifndef BRAID_TARGET_OUTPUTFILE_H
 #define BRAID_TARGET_OUTPUTFILE_H
 
-#include "braid/Plan/Result.h"
+#include "braid/Plan/Support/Result.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -7,7 +7,7 @@
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
-#include "braid/Plan/PlanFile.h"
+#include "braid/Plan/File/PlanFile.h"
 
 using namespace mlir;
 

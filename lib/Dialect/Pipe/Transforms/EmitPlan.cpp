@@ -8,7 +8,7 @@
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/ElementTypes.h"
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
-#include "braid/Plan/PlanFile.h"
+#include "braid/Plan/File/PlanFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/JSON.h"

@@ -9,8 +9,8 @@
 #include "StageFunctions.h"
 
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
-#include "braid/Plan/Generators.h"
-#include "braid/Plan/Verifier.h"
+#include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"

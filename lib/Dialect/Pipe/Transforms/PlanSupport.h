@@ -8,7 +8,7 @@
 #ifndef BRAID_LIB_DIALECT_PIPE_TRANSFORMS_PLANSUPPORT_H
 #define BRAID_LIB_DIALECT_PIPE_TRANSFORMS_PLANSUPPORT_H
 
-#include "braid/Plan/PlanFile.h"
+#include "braid/Plan/File/PlanFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 

@@ -8,8 +8,8 @@
 #include "StageAssignment.h"
 #include "PlanSupport.h"
 
-#include "braid/Plan/Partition.h"
-#include "braid/Plan/Text.h"
+#include "braid/Plan/Schedule/Partition.h"
+#include "braid/Plan/Support/Text.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

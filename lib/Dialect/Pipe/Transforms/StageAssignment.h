@@ -9,7 +9,7 @@
 #define BRAID_LIB_DIALECT_PIPE_TRANSFORMS_STAGEASSIGNMENT_H
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
-#include "braid/Plan/PlanFile.h"
+#include "braid/Plan/File/PlanFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -8,7 +8,7 @@
 #ifndef BRAID_DIALECT_BRAID_IR_ELEMENTTYPES_H
 #define BRAID_DIALECT_BRAID_IR_ELEMENTTYPES_H
 
-#include "braid/Plan/ElementType.h"
+#include "braid/Plan/File/ElementType.h"
 
 #include "mlir/IR/Types.h"
 

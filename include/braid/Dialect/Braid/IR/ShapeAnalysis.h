@@ -19,7 +19,7 @@
 #ifndef BRAID_DIALECT_BRAID_IR_SHAPEANALYSIS_H
 #define BRAID_DIALECT_BRAID_IR_SHAPEANALYSIS_H
 
-#include "braid/Plan/Guard.h"
+#include "braid/Plan/Expr/Guard.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -71,7 +71,7 @@ def Pipe_EdgeOp : Pipe_Op<"edge"> {
 
 def Pipe_ScheduleOp : Pipe_Op<"schedule"> {
   let summary = "The table of actions, one row per rank";
-  let description = [{Rows are in the text form of braid/Plan/Schedule.h, PyTorch's extended.}];
+  let description = [{Rows are in the text form of braid/Plan/Schedule/Schedule.h, PyTorch's extended.}];
   let arguments = (ins StrAttr:$kind, I64Attr:$microbatches, StrArrayAttr:$rows);
   let assemblyFormat = "$kind `microbatches` $microbatches attr-dict `rows` $rows";
 }

@@ -1,0 +1,35 @@
+//===- Text.h - Nearest words and module patterns ---------------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_PLAN_SUPPORT_TEXT_H
+#define BRAID_PLAN_SUPPORT_TEXT_H
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace braid::plan {
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other.
+int editDistance(std::string_view a, std::string_view b);
+
+/// The candidate closest to the word, or "" if none is close enough to be meant: at most a third of the word away, or
+/// the same but for case.
+std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
+
+/// "; did you mean 'x'?", or "; one of a, b, c is known" where nothing is near.
+std::string suggest(std::string_view word, const std::vector<std::string> &candidates);
+
+/// Whether a module's path matches a pattern or lies below a module that does. Paths are names joined by dots. In a
+/// pattern `*` stands for any characters within one name and `**` for any characters, dots included; a pattern of one
+/// `*` matches every module, the root "" as well. So `net.layers.*.mlp` matches net.layers.3.mlp and
+/// net.layers.3.mlp.fc1, but not net.layers.3.attention.
+bool matchesModule(std::string_view pattern, std::string_view path);
+
+} // namespace braid::plan
+
+#endif // BRAID_PLAN_SUPPORT_TEXT_H

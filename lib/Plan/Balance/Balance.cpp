@@ -1,0 +1,104 @@
+//===- Balance.cpp - Even micro-batches from uneven samples ---------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Balance/Balance.h"
+#include "braid/Plan/Balance/Deferral.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace braid::plan {
+
+Result<Balancer> Balancer::create(const StepModel &model, int microbatches, const SampleLoads &typical, double scale,
+                                  const BalanceOptions &options) {
+  Result<StepTimer> timer = StepTimer::create(model, microbatches);
+  if (!timer)
+    return Error{timer.error()};
+  Result<MicrobatchProfile> profile = findProfile(model, *timer, typical, scale, options.profileRounds);
+  if (!profile)
+    return Error{profile.error()};
+  return Balancer(model, std::move(*timer), std::move(*profile), options);
+}
+
+double Balancer::boundOf(const SampleLoads &samples) const {
+  return std::max(profile.bound.of(samples), longestTrip(model, samples));
+}
+
+/// Changes that evening out looks at with Effort::Quick.
+constexpr int quickTests = 1000;
+
+/// Numbers of micro-batches worth trying: all of them, the paper's, and some between.
+static std::vector<int> candidateCounts(int effective, int all) {
+  std::vector<int> counts{all};
+  for (int count : {(effective + all) / 2, effective})
+    if (count < counts.back())
+      counts.push_back(count);
+  return counts;
+}
+
+Result<Balanced> Balancer::balance(const SampleLoads &samples) {
+  if (samples.components() != static_cast<int>(model.components.size()))
+    return Error{"the samples have loads for " + std::to_string(samples.components()) +
+                 " components and the step has " + std::to_string(model.components.size()) + "; give one for each"};
+  if (Status status = samples.check(); !status)
+    return Error{status.error()};
+  int count = timer.microbatches();
+  Balanced best;
+  best.stepTime = std::numeric_limits<double>::infinity();
+  double leastMemory = std::numeric_limits<double>::infinity();
+  auto consider = [&](Assignment assignment) {
+    MicrobatchLoads loads = loadsOf(model, samples, assignment);
+    if (options.maxMemory >= 0) {
+      double memory = timer.peakMemory(loads);
+      leastMemory = std::min(leastMemory, memory);
+      if (memory > options.maxMemory)
+        return;
+    }
+    double time = timer.time(loads);
+    if (time < best.stepTime) {
+      best.stepTime = time;
+      best.assignment = std::move(assignment);
+    }
+  };
+  bool quick = options.effort == Effort::Quick;
+  std::vector<int> counts{count};
+  if (!quick)
+    counts = candidateCounts(effectiveMicrobatches(samples, count), count);
+  for (int used : counts) {
+    Assignment whole = assignLongestFirst(model, samples, used);
+    evenOut(samples, whole, quick ? quickTests : options.tests);
+    Assignment deferred = pairAndDefer(samples, whole);
+    // Deferral may not pay, or pay in loads and not in time.
+    int language = samples.components() - 1;
+    if (options.aim == Aim::StepTime ||
+        deviation(loadsOf(model, samples, deferred), language) < deviation(loadsOf(model, samples, whole), language))
+      consider(widen(std::move(deferred), count));
+    consider(widen(std::move(whole), count));
+  }
+  if (options.aim == Aim::StepTime)
+    consider(assignToProfile(model, samples, profile.shares));
+  if (best.assignment.microbatches() == 0) {
+    // Memory goes with rows: even rows need least.
+    SampleLoads rows{samples.rows, samples.rows};
+    Assignment even = assignLongestFirst(model, rows, count);
+    evenOut(rows, even, options.tests);
+    consider(std::move(even));
+  }
+  if (best.assignment.microbatches() == 0)
+    return Error{"no assignment to " + std::to_string(count) + " micro-batches that was tried fits the memory of " +
+                 std::to_string(options.maxMemory) + "; the best needs " + std::to_string(leastMemory) +
+                 ". Give more memory, more micro-batches or fewer samples"};
+  if (options.aim == Aim::StepTime)
+    best.stepTime =
+        shortenStep(model, timer, samples, best.assignment, options.evaluations, options.maxMemory, options.seed);
+  best.peakMemory = timer.peakMemory(loadsOf(model, samples, best.assignment));
+  for (const std::vector<int> &list : best.assignment.samples)
+    best.used += !list.empty();
+  return best;
+}
+
+} // namespace braid::plan

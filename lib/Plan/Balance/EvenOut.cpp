@@ -1,0 +1,125 @@
+//===- EvenOut.cpp - Exchanges that make loads more even ------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Balance/Balance.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace braid::plan {
+
+/// How much more an encoder's deviation counts: deferral still evens out the language model's afterwards.
+constexpr double encoderWeight = 5;
+
+namespace {
+/// Loads are divided by their component's mean, so that the components of any set compare.
+class Exchange {
+public:
+  Exchange(const SampleLoads &samples, Assignment &assignment)
+      : components(samples.components()), members(assignment.samples), excess(members.size() * components),
+        load(size_t(samples.size()) * components) {
+    for (int component = 0; component < components; ++component) {
+      const std::vector<double> &loads = samples.loads[component];
+      double mean = std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(members.size());
+      double weight = component + 1 < components ? encoderWeight : 1;
+      for (size_t microbatch = 0; microbatch < members.size() && mean > 0; ++microbatch)
+        excess[microbatch * components + component] = -weight;
+      for (int sample = 0; sample < samples.size(); ++sample)
+        load[size_t(sample) * components + component] = mean > 0 ? loads[sample] / mean * weight : 0;
+    }
+    for (size_t microbatch = 0; microbatch < members.size(); ++microbatch)
+      for (int sample : members[microbatch])
+        add(microbatch, sample, 1);
+  }
+
+  /// Takes the best change of the micro-batch that deviates most, or of the next one, until none helps.
+  void run(int64_t tests) {
+    std::vector<int> order(members.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (bool changed = true; changed && tests > 0;) {
+      std::vector<double> worst(members.size());
+      for (size_t microbatch = 0; microbatch < members.size(); ++microbatch)
+        for (int component = 0; component < components; ++component)
+          worst[microbatch] +=
+              excess[microbatch * components + component] * excess[microbatch * components + component];
+      std::sort(order.begin(), order.end(),
+                [&](int a, int b) { return worst[a] != worst[b] ? worst[a] > worst[b] : a < b; });
+      changed = false;
+      for (size_t at = 0; at < order.size() && !changed && tests > 0; ++at)
+        changed = improve(order[at], tests);
+    }
+  }
+
+private:
+  void add(size_t microbatch, int sample, double sign) {
+    for (int component = 0; component < components; ++component)
+      excess[microbatch * components + component] += sign * load[size_t(sample) * components + component];
+  }
+
+  /// How much the sum of squares changes if `difference` of each load goes from one micro-batch to another:
+  /// (a - d)^2 + (b + d)^2 - a^2 - b^2 = 2 d (b - a + d).
+  double gain(size_t from, size_t to, const double *taken, const double *given) const {
+    double sum = 0;
+    for (int component = 0; component < components; ++component) {
+      double difference = taken[component] - (given ? given[component] : 0);
+      sum +=
+          2 * difference * (excess[to * components + component] - excess[from * components + component] + difference);
+    }
+    return sum;
+  }
+
+  bool improve(int from, int64_t &tests) {
+    double best = -1e-12;
+    size_t bestTo = 0, bestTaken = 0;
+    int bestGiven = -1;
+    for (size_t taken = 0; taken < members[from].size(); ++taken) {
+      const double *mine = &load[size_t(members[from][taken]) * components];
+      for (size_t to = 0; to < members.size(); ++to) {
+        if (static_cast<int>(to) == from)
+          continue;
+        tests -= static_cast<int64_t>(members[to].size()) + 1;
+        for (int given = -1; given < static_cast<int>(members[to].size()); ++given) {
+          double change = gain(from, to, mine, given < 0 ? nullptr : &load[size_t(members[to][given]) * components]);
+          if (change < best) {
+            best = change;
+            bestTo = to;
+            bestTaken = taken;
+            bestGiven = given;
+          }
+        }
+      }
+    }
+    if (best >= -1e-12)
+      return false;
+    int taken = members[from][bestTaken];
+    add(from, taken, -1);
+    add(bestTo, taken, 1);
+    if (bestGiven < 0) {
+      members[from].erase(members[from].begin() + bestTaken);
+      members[bestTo].push_back(taken);
+      return true;
+    }
+    int given = members[bestTo][bestGiven];
+    add(from, given, 1);
+    add(bestTo, given, -1);
+    std::swap(members[from][bestTaken], members[bestTo][bestGiven]);
+    return true;
+  }
+
+  int components;
+  std::vector<std::vector<int>> &members;
+  std::vector<double> excess; // of each micro-batch's load over the mean, weighted
+  std::vector<double> load;   // of each sample, weighted
+};
+} // namespace
+
+void evenOut(const SampleLoads &samples, Assignment &assignment, int64_t tests) {
+  if (assignment.microbatches() > 1)
+    Exchange(samples, assignment).run(tests);
+}
+
+} // namespace braid::plan

@@ -1,0 +1,152 @@
+//===- LongestFirst.cpp - Greedy assignments ------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Balance/Balance.h"
+#include "braid/Plan/Balance/Deferral.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <queue>
+
+namespace braid::plan {
+
+int effectiveMicrobatches(const SampleLoads &samples, int microbatches) {
+  double count = microbatches;
+  for (int component = 0; component + 1 < samples.components(); ++component) {
+    double sum = 0, largest = 0;
+    for (double load : samples.loads[component]) {
+      sum += load;
+      largest = std::max(largest, load);
+    }
+    if (largest > 0)
+      count = std::min(count, sum / largest);
+  }
+  return std::max(1, static_cast<int>(count));
+}
+
+/// Time of each sample on the slowest stage of the busiest of the components first .. last-1.
+static std::vector<double> longestTimes(const StepModel &model, const SampleLoads &samples, int first, int last) {
+  std::vector<double> times(samples.size());
+  for (int component = first; component < last; ++component) {
+    double slowest = model.slowest(component);
+    for (int sample = 0; sample < samples.size(); ++sample)
+      times[sample] = std::max(times[sample], slowest * samples.loads[component][sample]);
+  }
+  return times;
+}
+
+/// Longest first; equals keep their order.
+static void sortByTime(std::vector<int> &order, const std::vector<double> &times) {
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return times[a] != times[b] ? times[a] > times[b] : a < b; });
+}
+
+Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches) {
+  int encoders = samples.components() - 1;
+  std::vector<double> times = longestTimes(model, samples, 0, encoders);
+  // Entrain gives no threshold between coarse and fine; this is the median.
+  const std::vector<double> &language = samples.loads.back();
+  std::vector<int> order(samples.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto middle = order.begin() + order.size() / 2;
+  std::nth_element(order.begin(), middle, order.end(),
+                   [&](int a, int b) { return language[a] != language[b] ? language[a] > language[b] : a < b; });
+  std::vector<int> groups[2] = {{order.begin(), middle}, {middle, order.end()}};
+
+  Assignment assignment(microbatches);
+  std::vector<double> slowest;
+  for (int encoder = 0; encoder < encoders; ++encoder)
+    slowest.push_back(model.slowest(encoder));
+  std::vector<std::vector<double>> loads(encoders, std::vector<double>(microbatches));
+  for (std::vector<int> &group : groups) {
+    sortByTime(group, times);
+    for (int sample : group) {
+      int best = 0;
+      double least = std::numeric_limits<double>::infinity();
+      for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+        double busiest = 0;
+        for (int encoder = 0; encoder < encoders; ++encoder)
+          busiest = std::max(busiest, slowest[encoder] * (loads[encoder][microbatch] + samples.loads[encoder][sample]));
+        if (busiest < least) {
+          least = busiest;
+          best = microbatch;
+        }
+      }
+      assignment.samples[best].push_back(sample);
+      for (int encoder = 0; encoder < encoders; ++encoder)
+        loads[encoder][best] += samples.loads[encoder][sample];
+    }
+  }
+  return assignment;
+}
+
+Assignment assignEntrain(const StepModel &model, const SampleLoads &samples, int microbatches) {
+  return pairAndDefer(samples, assignLongestFirst(model, samples, microbatches));
+}
+
+Assignment assignToProfile(const StepModel &model, const SampleLoads &samples,
+                           const std::vector<std::vector<double>> &shares) {
+  int components = samples.components(), microbatches = static_cast<int>(shares[0].size());
+  std::vector<double> totals = totalLoads(samples), slowest;
+  std::vector<std::vector<double>> left = shares; // time on the slowest stage until the share is reached
+  for (int component = 0; component < components; ++component) {
+    slowest.push_back(model.slowest(component));
+    for (double &share : left[component])
+      share *= totals[component] * slowest[component];
+  }
+  std::vector<int> order(samples.size());
+  std::iota(order.begin(), order.end(), 0);
+  sortByTime(order, longestTimes(model, samples, 0, components));
+  Assignment assignment(microbatches);
+  for (int sample : order) {
+    int best = 0;
+    double most = -std::numeric_limits<double>::infinity();
+    for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+      double remains = std::numeric_limits<double>::infinity();
+      for (int component = 0; component < components; ++component)
+        remains =
+            std::min(remains, left[component][microbatch] - slowest[component] * samples.loads[component][sample]);
+      if (remains > most) {
+        most = remains;
+        best = microbatch;
+      }
+    }
+    assignment.samples[best].push_back(sample);
+    for (int component = 0; component < components; ++component)
+      left[component][best] -= slowest[component] * samples.loads[component][sample];
+  }
+  return assignment;
+}
+
+Assignment widen(Assignment assignment, int microbatches) {
+  if (assignment.microbatches() < microbatches) {
+    assignment.samples.resize(microbatches);
+    assignment.deferred.resize(microbatches);
+  }
+  return assignment;
+}
+
+std::vector<std::vector<int>> assignReplicas(const StepModel &model, const SampleLoads &samples, int replicas) {
+  std::vector<int> order(samples.size());
+  std::iota(order.begin(), order.end(), 0);
+  sortByTime(order, longestTimes(model, samples, 0, samples.components() - 1));
+  using Load = std::pair<double, int>;
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  for (int replica = 0; replica < replicas; ++replica)
+    least.push({0.0, replica});
+  std::vector<std::vector<int>> result(replicas);
+  for (int sample : order) {
+    auto [load, replica] = least.top();
+    least.pop();
+    result[replica].push_back(sample);
+    least.push({load + samples.loads.back()[sample], replica});
+  }
+  return result;
+}
+
+} // namespace braid::plan

@@ -1,0 +1,133 @@
+//===- CostCurve.cpp - Times fitted to profiles ---------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Cost/CostCurve.h"
+#include "../Support/YamlReader.h"
+#include "braid/Plan/Support/LeastSquares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+namespace braid::plan {
+
+Result<CostCurve> fitCurve(const Profile &profile) {
+  Observations observations;
+  std::set<double> sizes;
+  for (auto [tokens, seconds] : profile.points) {
+    observations.amounts.push_back({tokens * tokens, tokens, 1});
+    observations.measured.push_back(seconds);
+    sizes.insert(tokens);
+  }
+  if (sizes.size() < 3)
+    return Error{"the profile of unit '" + profile.unit + "' at tp " + std::to_string(profile.tp) + ", cp " +
+                 std::to_string(profile.cp) + " has " + std::to_string(sizes.size()) +
+                 " different sizes, and a curve needs at least 3; time more of them"};
+  Result<std::vector<double>> constants = nonNegativeLeastSquares(observations);
+  if (!constants)
+    return Error{"the profile of unit '" + profile.unit + "': " + constants.error()};
+  CostCurve curve{profile.unit, profile.tp, profile.cp, (*constants)[0], (*constants)[1], (*constants)[2]};
+  curve.points = static_cast<int>(profile.points.size());
+  for (double error : relativeErrors(observations, *constants)) {
+    curve.rmsError += error * error / curve.points;
+    curve.maxError = std::max(curve.maxError, std::abs(error));
+  }
+  curve.rmsError = std::sqrt(curve.rmsError);
+  return curve;
+}
+
+/// Reads {KEY: [{...}, ...]} and calls visit(node of the entry) for each.
+static Status readList(const std::string &text, const std::string &fileName, const std::string &key,
+                       const std::function<void(const YAML::Node &)> &visit) {
+  return yaml::read(text, fileName, "file of " + key, [&](const YAML::Node &root) {
+    yaml::readKeys(root, "the file of " + key, {key}, [&](const std::string &, const YAML::Node &list) {
+      if (!list.IsSequence())
+        yaml::fail(list, key + " must be a list, and is " + yaml::kindOf(list));
+      for (const YAML::Node &node : list)
+        visit(node);
+    });
+  });
+}
+
+Result<std::vector<Profile>> parseProfiles(const std::string &text, const std::string &fileName) {
+  std::vector<Profile> profiles;
+  Status status = readList(text, fileName, "profiles", [&](const YAML::Node &node) {
+    Profile &profile = profiles.emplace_back();
+    yaml::readKeys(node, "a profile", {"unit", "tp", "cp", "points"},
+                   [&](const std::string &key, const YAML::Node &value) {
+                     if (key == "unit")
+                       profile.unit = yaml::textOf(value, "the unit of a profile");
+                     else if (key == "tp" || key == "cp")
+                       (key == "tp" ? profile.tp : profile.cp) =
+                           static_cast<int>(yaml::integerOf(value, key + " of a profile", 1, 1 << 20));
+                     else if (!value.IsSequence())
+                       yaml::fail(value, "points must be a list of [tokens, seconds], and is " + yaml::kindOf(value));
+                     else
+                       for (const YAML::Node &point : value) {
+                         if (!point.IsSequence() || point.size() != 2)
+                           yaml::fail(point, "a point must be [tokens, seconds], as in [256, 0.0013]");
+                         profile.points.emplace_back(yaml::numberOf(point[0], "tokens of a point", 0, 1e12),
+                                                     yaml::numberOf(point[1], "seconds of a point", 1e-12, 1e9));
+                       }
+                   });
+    if (profile.unit.empty() || profile.points.empty())
+      yaml::fail(node, "a profile needs a unit and points; add both");
+  });
+  if (!status)
+    return Error{status.error()};
+  return profiles;
+}
+
+Result<std::vector<CostCurve>> parseCurves(const std::string &text, const std::string &fileName) {
+  static const std::vector<std::string> known = {"unit", "tp", "cp", "a", "b", "c", "points", "rms_error", "max_error"};
+  std::vector<CostCurve> curves;
+  Status status = readList(text, fileName, "curves", [&](const YAML::Node &node) {
+    CostCurve &curve = curves.emplace_back();
+    yaml::readKeys(node, "a curve", known, [&](const std::string &key, const YAML::Node &value) {
+      std::string what = key + " of a curve";
+      if (key == "unit")
+        curve.unit = yaml::textOf(value, what);
+      else if (key == "tp" || key == "cp" || key == "points")
+        (key == "tp"   ? curve.tp
+         : key == "cp" ? curve.cp
+                       : curve.points) = static_cast<int>(yaml::integerOf(value, what, 1, 1 << 20));
+      else
+        (key == "a"           ? curve.a
+         : key == "b"         ? curve.b
+         : key == "c"         ? curve.c
+         : key == "rms_error" ? curve.rmsError
+                              : curve.maxError) = yaml::numberOf(value, what, 0, 1e12);
+    });
+    if (curve.unit.empty())
+      yaml::fail(node, "a curve needs a unit; add its name");
+  });
+  if (!status)
+    return Error{status.error()};
+  return curves;
+}
+
+std::string curvesJson(const std::vector<CostCurve> &curves) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "{\"curves\": [";
+  const char *separator = "\n";
+  for (const CostCurve &curve : curves) {
+    std::string unit;
+    for (char letter : curve.unit) // what JSON wants escaped, and what YAML would read otherwise
+      unit += letter == '"' || letter == '\\' ? std::string("\\") + letter : std::string(1, letter);
+    text << separator << "  {\"unit\": \"" << unit << "\", \"tp\": " << curve.tp << ", \"cp\": " << curve.cp
+         << ", \"a\": " << curve.a << ", \"b\": " << curve.b << ", \"c\": " << curve.c
+         << ", \"points\": " << curve.points << ", \"rms_error\": " << curve.rmsError
+         << ", \"max_error\": " << curve.maxError << "}";
+    separator = ",\n";
+  }
+  text << "\n]}\n";
+  return text.str();
+}
+
+} // namespace braid::plan

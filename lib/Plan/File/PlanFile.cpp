@@ -1,0 +1,323 @@
+//===- PlanFile.cpp - plan.yaml -------------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/File/PlanFile.h"
+#include "../Support/YamlReader.h"
+#include "braid/Plan/Schedule/Kinds.h"
+#include "braid/Plan/Support/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+namespace braid::plan {
+
+const PlanComponent *PlanFile::componentOf(std::string_view modulePath) const {
+  for (const PlanComponent &component : components)
+    for (const PlanPattern &pattern : component.modules)
+      if (matchesModule(pattern.text, modulePath))
+        return &component;
+  return nullptr;
+}
+
+using namespace yaml;
+
+namespace {
+CollateRule readCollate(const YAML::Node &node, const std::string &what) {
+  static const std::vector<std::string> names = {"stack", "pad", "concat", "offsets", "index_into", "shared"};
+  std::string text = textOf(node, what), argument;
+  std::string name = text.substr(0, text.find('('));
+  bool hasArgument = name.size() < text.size();
+  if (hasArgument) {
+    if (text.back() != ')')
+      fail(node, what + " '" + text + "' lacks its closing parenthesis");
+    argument = text.substr(name.size() + 1, text.size() - name.size() - 2);
+  }
+  auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end())
+    fail(node, "unknown " + what + " '" + text + "'" + suggest(name, names));
+  CollateRule rule;
+  rule.kind = static_cast<CollateRule::Kind>(at - names.begin());
+  switch (rule.kind) {
+  case CollateRule::Kind::Stack:
+  case CollateRule::Kind::Shared:
+    if (hasArgument)
+      fail(node, what + " " + name + " takes no argument");
+    break;
+  case CollateRule::Kind::Pad: {
+    std::optional<double> value = parseNumber(argument);
+    if (!value)
+      fail(node, what + " pad needs the number that it fills with, as in pad(0)");
+    rule.value = *value;
+    break;
+  }
+  case CollateRule::Kind::Concat: {
+    std::optional<int64_t> dim = hasArgument ? parseInteger(argument) : 0;
+    if (!dim || *dim < 0 || *dim > 15)
+      fail(node, what + " concat's dim must be between 0 and 15, as in concat(0)");
+    rule.dim = static_cast<int>(*dim);
+    break;
+  }
+  case CollateRule::Kind::Offsets:
+  case CollateRule::Kind::IndexInto:
+    if (argument.empty())
+      fail(node, what + " " + name + " needs the input that it counts, as in " + name + "(pixel_values)");
+    rule.input = argument;
+    break;
+  }
+  return rule;
+}
+
+PlanInput readInput(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+  PlanInput input;
+  input.name = name;
+  input.location = locate(key.Mark());
+  std::string what = "input '" + name + "'";
+  readKeys(node, what, {"dims", "collate"}, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "collate") {
+      input.collate = readCollate(value, "collate rule");
+      return;
+    }
+    if (!value.IsSequence())
+      fail(value, "dims of " + what + " must be a list such as [batch, seq], and is " + kindOf(value));
+    for (const YAML::Node &dim : value) {
+      Result<Expr> expr = Expr::parse(textOf(dim, "a dim of " + what));
+      if (!expr)
+        fail(dim, expr.error());
+      input.dims.push_back(*expr);
+    }
+  });
+  return input;
+}
+
+PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
+  static const std::vector<std::string> axisNames = {"dp", "tp", "cp", "pp", "ep"};
+  std::string what = "the mesh of component '" + component + "'";
+  PlanMesh mesh;
+  mesh.location = locate(node.Mark());
+  YAML::Node axesNode;
+  readKeys(node, what, {"ranks", "axes"}, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "ranks") {
+      mesh.ranks = ranksOf(value, what);
+      return;
+    }
+    axesNode.reset(value);
+    forEachEntry(value, "the axes of component '" + component + "'",
+                 [&](const std::string &axis, const YAML::Node &key, const YAML::Node &size) {
+                   if (std::find(axisNames.begin(), axisNames.end(), axis) == axisNames.end())
+                     fail(key, "unknown axis '" + axis + "' in " + what + suggest(axis, axisNames));
+                   mesh.axes.emplace_back(axis,
+                                          static_cast<int>(integerOf(size, "the size of axis " + axis, 1, maxRanks)));
+                 });
+  });
+  if (mesh.ranks.empty())
+    fail(node, what + " has no ranks; give it at least one, as in ranks: [0-3]");
+  if (mesh.axes.empty())
+    mesh.axes.emplace_back("dp", static_cast<int>(mesh.ranks.size()));
+  int64_t product = 1;
+  std::string sizes;
+  for (const auto &[axis, size] : mesh.axes) {
+    product = std::min<int64_t>(product * size, int64_t(maxRanks) * maxRanks);
+    product = std::min<int64_t>(product, INT32_MAX);
+    sizes += (sizes.empty() ? "" : " x ") + axis + " " + std::to_string(size);
+  }
+  if (product != static_cast<int64_t>(mesh.ranks.size()))
+    fail(axesNode.IsDefined() && !axesNode.IsNull() ? axesNode : node,
+         what + " has " + std::to_string(mesh.ranks.size()) + " ranks, and its axes " + sizes + " make " +
+             std::to_string(product) + "; let the sizes of the axes multiply to the number of ranks");
+  return mesh;
+}
+
+PlanComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+  PlanComponent component;
+  component.name = name;
+  component.location = locate(key.Mark());
+  std::string what = "component '" + name + "'";
+  readKeys(node, what, {"modules", "mesh", "layout", "frozen"}, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "mesh") {
+      component.mesh = readMesh(name, value);
+    } else if (entry == "frozen") {
+      component.frozen = boolOf(value, "frozen of " + what);
+    } else if (entry == "layout") {
+      readKeys(value, "the layout of " + what, {"sequence_parallel"}, [&](const std::string &, const YAML::Node &flag) {
+        component.sequenceParallel = boolOf(flag, "sequence_parallel of " + what);
+      });
+    } else {
+      auto add = [&](const YAML::Node &item) {
+        component.modules.push_back({textOf(item, "a module pattern of " + what), locate(item.Mark())});
+      };
+      if (value.IsSequence())
+        for (const YAML::Node &item : value)
+          add(item);
+      else
+        add(value);
+    }
+  });
+  if (component.modules.empty())
+    fail(key, what + " names no modules; add modules: [\"*\"] or the paths that it holds");
+  return component;
+}
+
+PlanSchedule readSchedule(const YAML::Node &node) {
+  // Kinds.h names the generators; search takes the best that it finds.
+  std::vector<std::string> kinds;
+  for (const ScheduleKind &kind : scheduleKinds())
+    kinds.push_back(kind.name);
+  kinds.push_back("search");
+  PlanSchedule schedule;
+  YAML::Node kindNode = node;
+  readKeys(node, "schedule", {"kind", "microbatches", "directions", "chunks", "async", "table"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "kind") {
+               schedule.kind = choiceOf(value, "schedule kind", kinds);
+               kindNode.reset(value);
+             } else if (entry == "microbatches") {
+               schedule.microbatches = static_cast<int>(integerOf(value, "microbatches", 1, maxMicrobatches));
+             } else if (entry == "directions") {
+               schedule.directions = static_cast<int>(integerOf(value, "directions", 1, 1 << 10));
+             } else if (entry == "chunks") {
+               schedule.chunks = static_cast<int>(integerOf(value, "chunks", 1, 1 << 10));
+             } else if (entry == "async") {
+               schedule.async = boolOf(value, "async");
+             } else {
+               schedule.table = textOf(value, "table");
+             }
+           });
+  bool stale = schedule.kind == "amdp" || schedule.kind == "amdp_split" || schedule.kind == "2bw";
+  if (stale && !schedule.async)
+    fail(kindNode, "schedule kind '" + schedule.kind +
+                       "' updates with gradients up to one step old; add async: true to accept that, or choose 1f1b");
+  return schedule;
+}
+
+PlanLearningRate readLearningRate(const YAML::Node &node) {
+  PlanLearningRate schedule;
+  readKeys(node, "optimizer.schedule", {"kind", "warmup", "steps", "minimum"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "kind")
+               schedule.kind = choiceOf(value, "learning rate schedule", {"constant", "linear", "cosine"});
+             else if (entry == "warmup")
+               schedule.warmup = integerOf(value, "warmup", 0, int64_t(1) << 40);
+             else if (entry == "steps")
+               schedule.steps = integerOf(value, "steps", 1, int64_t(1) << 40);
+             else
+               schedule.minimum = numberOf(value, "minimum", 0, 1);
+           });
+  return schedule;
+}
+
+double betaOf(const YAML::Node &node, const std::string &what) {
+  double beta = numberOf(node, what, 0, 1);
+  if (beta == 1)
+    fail(node, what + " is 1 and must be below 1, where the average would never move");
+  return beta;
+}
+
+PlanOptimizer readOptimizer(const YAML::Node &node) {
+  PlanOptimizer optimizer;
+  readKeys(node, "optimizer", {"kind", "lr", "momentum", "betas", "eps", "weight_decay", "clip", "schedule", "zero"},
+           [&](const std::string &entry, const YAML::Node &value) {
+             if (entry == "kind") {
+               optimizer.kind = choiceOf(value, "optimizer", {"sgd", "adamw"});
+             } else if (entry == "lr") {
+               optimizer.lr = numberOf(value, "lr", 0, HUGE_VAL);
+             } else if (entry == "momentum") {
+               optimizer.momentum = numberOf(value, "momentum", 0, 1);
+             } else if (entry == "betas") {
+               if (!value.IsSequence() || value.size() != 2)
+                 fail(value, "betas must be a list of two numbers, as in [0.9, 0.999]");
+               optimizer.betas = {betaOf(value[0], "the first of betas"), betaOf(value[1], "the second of betas")};
+             } else if (entry == "eps") {
+               optimizer.eps = numberOf(value, "eps", 0, HUGE_VAL);
+             } else if (entry == "weight_decay") {
+               optimizer.weightDecay = numberOf(value, "weight_decay", 0, HUGE_VAL);
+             } else if (entry == "clip") {
+               optimizer.clip = numberOf(value, "clip", 0, HUGE_VAL);
+             } else if (entry == "schedule") {
+               optimizer.schedule = readLearningRate(value);
+             } else {
+               optimizer.zero = static_cast<int>(integerOf(value, "zero", 0, 3));
+             }
+           });
+  return optimizer;
+}
+
+/// Inputs that collate rules name must exist.
+void checkCollate(const PlanFile &plan) {
+  std::vector<std::string> names;
+  for (const PlanInput &input : plan.inputs)
+    names.push_back(input.name);
+  for (const PlanInput &input : plan.inputs) {
+    if (!input.collate || input.collate->input.empty())
+      continue;
+    if (std::find(names.begin(), names.end(), input.collate->input) == names.end())
+      throw Located{"the collate rule of input '" + input.name + "' names the input '" + input.collate->input +
+                        "', which is not among the inputs" + suggest(input.collate->input, names),
+                    input.location};
+  }
+}
+
+PlanFile readRoot(const YAML::Node &root) {
+  static const std::vector<std::string> known = {"inputs",    "components", "schedule", "balance",
+                                                 "precision", "recompute",  "optimizer"};
+  PlanFile plan;
+  readKeys(root, "the plan", known, [&](const std::string &entry, const YAML::Node &value) {
+    if (entry == "inputs") {
+      forEachEntry(value, "inputs", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+        plan.inputs.push_back(readInput(name, key, node));
+      });
+      checkCollate(plan);
+    } else if (entry == "components") {
+      forEachEntry(value, "components", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+        plan.components.push_back(readComponent(name, key, node));
+      });
+    } else if (entry == "schedule") {
+      plan.schedule = readSchedule(value);
+    } else if (entry == "balance") {
+      readKeys(value, "balance", {"kind"}, [&](const std::string &, const YAML::Node &kind) {
+        plan.balance = choiceOf(kind, "balance kind", {"none", "entrain"});
+      });
+    } else if (entry == "precision") {
+      readKeys(value, "precision", {"compute", "master"}, [&](const std::string &which, const YAML::Node &type) {
+        if (which == "compute")
+          plan.computePrecision = choiceOf(type, "compute precision", {"fp64", "fp32", "bf16", "fp16"});
+        else
+          plan.masterPrecision = choiceOf(type, "master precision", {"fp64", "fp32"});
+      });
+    } else if (entry == "recompute") {
+      forEachEntry(value, "recompute", [&](const std::string &name, const YAML::Node &key, const YAML::Node &policy) {
+        plan.recompute.push_back(
+            {{name, locate(key.Mark())}, choiceOf(policy, "recompute policy", {"none", "selective", "full"})});
+      });
+    } else {
+      plan.optimizer = readOptimizer(value);
+    }
+  });
+  return plan;
+}
+} // namespace
+
+Result<PlanFile> parsePlan(const std::string &text, const std::string &fileName) {
+  PlanFile plan;
+  Status status = yaml::read(text, fileName, "plan", [&](const YAML::Node &root) { plan = readRoot(root); });
+  if (!status)
+    return Error{status.error()};
+  plan.name = fileName;
+  return plan;
+}
+
+Result<PlanFile> readPlan(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{"the plan " + path + " cannot be opened; check the path"};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parsePlan(text.str(), path);
+}
+
+} // namespace braid::plan

@@ -1,0 +1,201 @@
+//===- PlannerFile.cpp - The planner's input and its plan.yaml ------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Support/YamlReader.h"
+#include "braid/Plan/Planner/Planner.h"
+
+#include <cmath>
+#include <sstream>
+
+namespace braid::plan {
+
+static void readCurve(const YAML::Node &node, PlannerComponent &component) {
+  int tp = 1, cp = 1;
+  std::array<double, 3> curve{};
+  yaml::readKeys(node, "a curve", {"tp", "cp", "a", "b", "c"}, [&](const std::string &key, const YAML::Node &value) {
+    if (key == "tp" || key == "cp")
+      (key == "tp" ? tp : cp) = static_cast<int>(yaml::integerOf(value, key + " of a curve", 1, 1 << 20));
+    else
+      curve[key[0] - 'a'] = yaml::numberOf(value, key + " of a curve", 0, 1e9);
+  });
+  component.curves[{tp, cp}] = curve;
+}
+
+static PlannerComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+  static const std::vector<std::string> known = {
+      "modules", "layers",          "hidden",     "heads",    "key_value_heads", "head_size", "feed_forward",
+      "gated",   "fused_attention", "vocabulary", "sequence", "segments",        "frozen",    "curves"};
+  PlannerComponent component;
+  component.name = name;
+  Transformer &model = component.model;
+  model.layers = 0;
+  model.heads = 0;
+  std::string what = "component '" + name + "'";
+  yaml::readKeys(node, what, known, [&](const std::string &entry, const YAML::Node &value) {
+    std::string of = entry + " of " + what;
+    auto positive = [&] { return yaml::numberOf(value, of, 1, 1e12); };
+    if (entry == "modules") {
+      if (!value.IsSequence())
+        yaml::fail(value, of + " must be a list of module patterns, and is " + yaml::kindOf(value));
+      for (const YAML::Node &pattern : value)
+        component.modules.push_back(yaml::textOf(pattern, "a module pattern of " + what));
+    } else if (entry == "curves") {
+      if (!value.IsSequence())
+        yaml::fail(value, of + " must be a list, and is " + yaml::kindOf(value));
+      for (const YAML::Node &curve : value)
+        readCurve(curve, component);
+    } else if (entry == "layers") {
+      model.layers = static_cast<int>(yaml::integerOf(value, of, 1, 1 << 16));
+    } else if (entry == "gated") {
+      model.gated = yaml::boolOf(value, of);
+    } else if (entry == "fused_attention") {
+      model.fusedAttention = yaml::boolOf(value, of);
+    } else if (entry == "frozen") {
+      component.frozen = yaml::boolOf(value, of);
+    } else if (entry == "segments") {
+      component.segments = yaml::numberOf(value, of, 1e-6, 1e9);
+    } else {
+      (entry == "hidden"            ? model.hidden
+       : entry == "heads"           ? model.heads
+       : entry == "key_value_heads" ? model.keyValueHeads
+       : entry == "head_size"       ? model.headSize
+       : entry == "feed_forward"    ? model.feedForward
+       : entry == "vocabulary"      ? model.vocabulary
+                                    : model.sequence) = positive();
+    }
+  });
+  for (auto [needed, given] : {std::pair{"layers", double(model.layers)},
+                               {"hidden", model.hidden},
+                               {"heads", model.heads},
+                               {"sequence", model.sequence}})
+    if (!(given > 0))
+      yaml::fail(key, what + " lacks '" + needed + "'; give its size");
+  return component;
+}
+
+Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::string &fileName) {
+  PlannerProblem problem;
+  bool hasModel = false, hasCluster = false, hasBatch = false;
+  Status status = yaml::read(text, fileName, "planner's input", [&](const YAML::Node &root) {
+    yaml::readKeys(root, "the planner's input", {"model", "batch", "cluster", "limits"},
+                   [&](const std::string &entry, const YAML::Node &value) {
+                     if (entry == "model") {
+                       hasModel = true;
+                       yaml::forEachEntry(
+                           value, "model", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
+                             if (problem.components.size() == 2)
+                               yaml::fail(key, "a third component '" + name +
+                                                   "'; the planner takes one encoder and one language model");
+                             problem.components.push_back(readComponent(name, key, node));
+                           });
+                     } else if (entry == "batch") {
+                       hasBatch = true;
+                       problem.batch = static_cast<int>(yaml::integerOf(value, "batch", 1, 1 << 30));
+                     } else if (entry == "cluster") {
+                       hasCluster = true;
+                       yaml::readKeys(value, "cluster", {"hardware", "devices", "reserve"},
+                                      [&](const std::string &key, const YAML::Node &of) {
+                                        if (key == "hardware") {
+                                          Result<Hardware> hardware = findHardware(yaml::textOf(of, "hardware"));
+                                          if (!hardware)
+                                            yaml::fail(of, hardware.error());
+                                          problem.hardware = *hardware;
+                                        } else if (key == "devices") {
+                                          problem.devices =
+                                              static_cast<int>(yaml::integerOf(of, "devices", 1, 1 << 20));
+                                        } else {
+                                          problem.reserve = yaml::numberOf(of, "reserve", 0, 1e15);
+                                        }
+                                      });
+                       if (problem.hardware.name.empty())
+                         yaml::fail(value, "cluster lacks 'hardware'; name it, as in hardware: h100");
+                     } else {
+                       yaml::readKeys(value, "limits", {"tp", "cp", "pp", "zero", "async", "use_at_least"},
+                                      [&](const std::string &key, const YAML::Node &of) {
+                                        if (key == "async")
+                                          problem.async = yaml::boolOf(of, "async");
+                                        else if (key == "use_at_least")
+                                          problem.useAtLeast = yaml::numberOf(of, "use_at_least", 0, 1);
+                                        else if (key == "zero")
+                                          problem.zero = static_cast<int>(yaml::integerOf(of, "zero", 0, 3));
+                                        else
+                                          (key == "tp"   ? problem.maxTp
+                                           : key == "cp" ? problem.maxCp
+                                                         : problem.maxPp) =
+                                              static_cast<int>(yaml::integerOf(of, "the limit of " + key, 1, 1 << 20));
+                                      });
+                     }
+                   });
+  });
+  if (!status)
+    return Error{status.error()};
+  // The last component takes what the others leave; with "*" for the first, nothing would be left.
+  for (size_t i = 0; i < problem.components.size(); ++i) {
+    PlannerComponent &component = problem.components[i];
+    if (!component.modules.empty())
+      continue;
+    if (i + 1 < problem.components.size())
+      return Error{fileName + ": component '" + component.name + "' lacks 'modules'; name its module paths"};
+    component.modules.push_back("*");
+  }
+  if (!hasModel || !hasCluster || !hasBatch)
+    return Error{fileName + " lacks '" + (!hasModel ? "model" : !hasCluster ? "cluster" : "batch") + "'; add it"};
+  if (Status check = problem.check(); !check)
+    return Error{fileName + ": " + check.error()};
+  return problem;
+}
+
+static std::string meshText(const Parallelism &parallel, int firstRank) {
+  std::ostringstream text;
+  text << "{ranks: [" << firstRank << "-" << firstRank + parallel.ranks() - 1 << "], axes: {pp: " << parallel.pp
+       << ", dp: " << parallel.dp << ", cp: " << parallel.cp << ", tp: " << parallel.tp << "}}";
+  return text.str();
+}
+
+std::string planYaml(const PlannerProblem &problem, const Evaluation &evaluation) {
+  const Candidate &candidate = evaluation.candidate;
+  std::ostringstream text;
+  text.precision(4);
+  text << "# braid-sim plan: " << candidate.str() << "\n# " << evaluation.time() << " s a step, "
+       << problem.batch / evaluation.time() << " samples a second, " << evaluation.peakBytes / 1e9
+       << " GB on the fullest device (" << evaluation.fullest << "), predicted\n";
+  auto component = [&](const PlannerComponent &one, const Parallelism &parallel, int firstRank) {
+    text << "  " << one.name << ":\n    modules: [";
+    for (size_t i = 0; i < one.modules.size(); ++i)
+      text << (i ? ", " : "") << '"' << one.modules[i] << '"';
+    text << "]\n    mesh: " << meshText(parallel, firstRank) << "\n";
+    if (parallel.sequenceParallel)
+      text << "    layout: {sequence_parallel: true}\n";
+    if (one.frozen)
+      text << "    frozen: true\n";
+  };
+  text << "components:\n";
+  int first = 0;
+  if (candidate.placement == Placement::Colocated || candidate.placement == Placement::Disjoint) {
+    component(problem.components.front(), candidate.encoder.parallel, 0);
+    if (candidate.placement == Placement::Disjoint)
+      first = candidate.encoder.parallel.ranks();
+  }
+  PlannerComponent language = problem.components.back();
+  if (candidate.placement == Placement::Together) // one component for both
+    language.modules = {"*"};
+  component(language, candidate.language.parallel, first);
+  text << "schedule: {kind: " << candidate.kind << ", microbatches: " << evaluation.microbatches;
+  if (candidate.chunks > 1)
+    text << ", chunks: " << candidate.chunks;
+  if (candidate.kind == "amdp")
+    text << ", directions: " << candidate.language.parallel.pp / 2 << ", async: true";
+  text << "}\n";
+  text << "precision: {compute: bf16, master: fp32}\nrecompute: {";
+  if (candidate.placement == Placement::Colocated || candidate.placement == Placement::Disjoint)
+    text << problem.components.front().name << ": " << spelling(candidate.encoder.recompute) << ", ";
+  text << language.name << ": " << spelling(candidate.language.recompute) << "}\n";
+  text << "optimizer: {kind: adamw, zero: " << problem.zero << "}\n";
+  return text.str();
+}
+
+} // namespace braid::plan

@@ -1,0 +1,182 @@
+//===- Kinds.cpp - Schedules by name --------------------------------------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Schedule/Kinds.h"
+#include "braid/Plan/Support/Text.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace braid::plan {
+
+Pipeline loopedPipeline(int ranks, int chunks, int microbatches) {
+  std::vector<int> placement;
+  for (int stage = 0; stage < ranks * chunks; ++stage)
+    placement.push_back(stage % ranks);
+  return Pipeline::chain(ranks * chunks, microbatches, std::move(placement));
+}
+
+Pipeline foldedPipeline(int ranks, int microbatches) {
+  std::vector<int> placement;
+  for (int stage = 0; stage < 2 * ranks; ++stage)
+    placement.push_back(std::min(stage, 2 * ranks - 1 - stage));
+  return Pipeline::chain(2 * ranks, microbatches, std::move(placement));
+}
+
+Pipeline mirroredPipeline(int ranks, int microbatches) {
+  Pipeline pipeline = Pipeline::chain(ranks, microbatches);
+  pipeline.placement.push_back(pipeline.placement[0]);
+  std::reverse(pipeline.placement[1].begin(), pipeline.placement[1].end());
+  return pipeline;
+}
+
+Pipeline amdpPipeline(int ranks, int microbatches) {
+  Pipeline pipeline = Pipeline::chain(ranks, microbatches);
+  pipeline.placement.clear();
+  for (int direction = 0; direction < ranks / 2; ++direction) {
+    std::vector<int> &placement = pipeline.placement.emplace_back();
+    for (int stage = 0; stage < ranks; ++stage)
+      placement.push_back((direction % 2 == 0 ? 2 * direction + stage : 2 * direction - stage + ranks + 1) % ranks);
+  }
+  return pipeline;
+}
+
+Result<Pipeline> colocatedPipeline(int ranks, int microbatches) {
+  Component encoder{.name = "encoder", .ranks = {}, .readers = {{"llm"}}, .lanes = true},
+      model{.name = "llm", .ranks = {}};
+  for (int rank = 0; rank < ranks; ++rank)
+    encoder.ranks.push_back(rank);
+  model.ranks = encoder.ranks;
+  return joinComponents({encoder, model}, microbatches);
+}
+
+namespace {
+struct Maker {
+  ScheduleKind kind;
+  std::function<Result<Pipeline>(const ScheduleRequest &)> pipeline;
+  std::function<Result<Schedule>(const Pipeline &, const ScheduleRequest &, const GenerateOptions &)> schedule;
+};
+} // namespace
+
+static const std::vector<Maker> &makers() {
+  using Request = ScheduleRequest;
+  using Made = Result<Pipeline>;
+  auto chain = [](const Request &r) -> Made { return Pipeline::chain(r.ranks, r.microbatches); };
+  auto looped = [](const Request &r) -> Made { return loopedPipeline(r.ranks, r.chunks, r.microbatches); };
+  auto folded = [](const Request &r) -> Made { return foldedPipeline(r.ranks, r.microbatches); };
+  auto mirrored = [](const Request &r) -> Made { return mirroredPipeline(r.ranks, r.microbatches); };
+  auto many = [](const Request &r) -> Made { return amdpPipeline(r.ranks, r.microbatches); };
+  auto colocated = [](const Request &r) { return colocatedPipeline(r.ranks, r.microbatches); };
+  using Options = GenerateOptions;
+  static const std::vector<Maker> all = {
+      {{"gpipe", "all forwards, then all backwards"},
+       chain,
+       [](const Pipeline &p, const Request &, const Options &o) { return gpipe(p, o); }},
+      {{"1f1b", "a forward and a backward in turn; few activations"},
+       chain,
+       [](const Pipeline &p, const Request &, const Options &o) { return oneFOneB(p, o); }},
+      {{"interleaved", "1f1b over several chunks per rank; a smaller bubble for more messages"},
+       looped,
+       [](const Pipeline &p, const Request &, const Options &) { return interleaved(p); }},
+      {{"looped_bfs", "each chunk runs all micro-batches before the next"},
+       looped,
+       [](const Pipeline &p, const Request &, const Options &) { return loopedBfs(p); }},
+      {{"zb_h1", "weight gradients fill the bubble, in 1f1b's memory"},
+       chain,
+       [](const Pipeline &p, const Request &, const Options &) { return zeroBubbleH(p, 1); }},
+      {{"zb_h2", "no bubble where F = I = W, in twice 1f1b's memory"},
+       chain,
+       [](const Pipeline &p, const Request &, const Options &) { return zeroBubbleH(p, 2); }},
+      {{"zb_v", "no bubble where F = I = W, in 1f1b's memory; two chunks per rank"},
+       folded,
+       [](const Pipeline &p, const Request &, const Options &) { return zeroBubbleV(p); }},
+      {{"v_half", "about half of 1f1b's memory and two thirds of its bubble"},
+       folded,
+       [](const Pipeline &p, const Request &, const Options &) { return vHalf(p); }},
+      {{"v_min", "about a third of 1f1b's memory"},
+       folded,
+       [](const Pipeline &p, const Request &, const Options &) { return vMin(p); }},
+      {{"chimera", "two directions; half the bubble for two copies of the weights"},
+       mirrored,
+       [](const Pipeline &p, const Request &, const Options &) { return chimera(p); }},
+      {{"dualpipe", "two directions with overlapped forward-backward blocks"},
+       mirrored,
+       [](const Pipeline &p, const Request &, const Options &) { return dualPipe(p); }},
+      {{"dualpipev", "dualpipe folded onto one set of weights"},
+       folded,
+       [](const Pipeline &p, const Request &, const Options &) { return dualPipeV(p); }},
+      {{"2bw", "no flush: gradients one update late, two versions of the weights"},
+       chain,
+       [](const Pipeline &p, const Request &r, const Options &) { return twoBW(p, r.updates); }},
+      {{"amdp", "half as many directions as ranks; no flush, one version, only some gradients late"},
+       many,
+       [](const Pipeline &p, const Request &r, const Options &) { return amdp(p, r.updates); }},
+      {{"amdp_split", "amdp with split backwards, which closes its bubble"},
+       many,
+       [](const Pipeline &p, const Request &r, const Options &) { return amdpSplit(p, r.updates); }},
+      {{"three_phase", "encoder and language model on the same ranks: encoder forwards, 1f1b, encoder backwards"},
+       colocated,
+       [](const Pipeline &p, const Request &, const Options &o) { return threePhase(p, o); }},
+  };
+  return all;
+}
+
+const std::vector<ScheduleKind> &scheduleKinds() {
+  static const std::vector<ScheduleKind> kinds = [] {
+    std::vector<ScheduleKind> result;
+    for (const Maker &maker : makers())
+      result.push_back(maker.kind);
+    return result;
+  }();
+  return kinds;
+}
+
+static Result<const Maker *> makerOf(const std::string &kind) {
+  std::vector<std::string> names;
+  for (const Maker &maker : makers()) {
+    if (maker.kind.name == kind)
+      return &maker;
+    names.push_back(maker.kind.name);
+  }
+  return Error{"unknown schedule '" + kind + "'" + suggest(kind, names)};
+}
+
+/// finish() comes once, whatever the maker does.
+static Result<Schedule> finished(const Maker &maker, const Pipeline &pipeline, const ScheduleRequest &request,
+                                 const GenerateOptions &options) {
+  GenerateOptions plain = options;
+  plain.messages = plain.update = false;
+  return finish(pipeline, maker.schedule(pipeline, request, plain), options);
+}
+
+Result<Schedule> scheduleOf(const Pipeline &pipeline, const ScheduleRequest &request, const GenerateOptions &options) {
+  Result<const Maker *> maker = makerOf(request.kind);
+  if (!maker)
+    return Error{maker.error()};
+  return finished(**maker, pipeline, request, options);
+}
+
+Result<PlannedSchedule> makeSchedule(const ScheduleRequest &request, const GenerateOptions &options) {
+  constexpr int most = 1 << 16;
+  if (request.ranks < 1 || request.ranks > most || request.microbatches < 1 || request.chunks < 1 ||
+      request.chunks > 1024 || request.updates < 1)
+    return Error{"a schedule needs 1 to " + std::to_string(most) +
+                 " ranks, 1 to 1024 chunks, and at least one micro-batch and update"};
+  Result<const Maker *> maker = makerOf(request.kind);
+  if (!maker)
+    return Error{maker.error()};
+  Result<Pipeline> pipeline = request.components.empty() ? (*maker)->pipeline(request)
+                                                         : joinComponents(request.components, request.microbatches);
+  if (!pipeline)
+    return Error{pipeline.error()};
+  Result<Schedule> schedule = finished(**maker, *pipeline, request, options);
+  if (!schedule)
+    return Error{schedule.error()};
+  return PlannedSchedule{std::move(*pipeline), std::move(*schedule)};
+}
+
+} // namespace braid::plan

@@ -1,0 +1,246 @@
+//===- Directions.cpp - Any number of directions through the same ranks ---===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "braid/Plan/Search/Directions.h"
+#include "braid/Plan/Schedule/Dataflow.h"
+#include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Verifier/Verifier.h"
+
+#include "Periodic.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace braid::plan {
+
+Pipeline directionsPipeline(int ranks, int directions, int microbatches) {
+  Pipeline pipeline = Pipeline::chain(ranks, microbatches);
+  pipeline.placement.clear();
+  for (int direction = 0; direction < directions; ++direction) {
+    int first = direction * ranks / directions, last = (direction + 1) * ranks / directions - 1;
+    std::vector<int> &placement = pipeline.placement.emplace_back();
+    for (int stage = 0; stage < ranks; ++stage)
+      placement.push_back((direction % 2 == 0 ? first + stage : last - stage + ranks) % ranks);
+  }
+  return pipeline;
+}
+
+/// The directions as separate chains of one pipeline: stage s of direction j is stage j * stages + s.
+static Pipeline flatten(const Pipeline &pipeline) {
+  Pipeline flat;
+  int count = pipeline.numStages(), directions = pipeline.directions();
+  flat.microbatches = pipeline.microbatches / directions;
+  flat.placement.emplace_back();
+  for (int direction = 0; direction < directions; ++direction) {
+    flat.stages.insert(flat.stages.end(), pipeline.stages.begin(), pipeline.stages.end());
+    flat.placement[0].insert(flat.placement[0].end(), pipeline.placement[direction].begin(),
+                             pipeline.placement[direction].end());
+    for (Edge edge : pipeline.edges) {
+      edge.id += direction * static_cast<int>(pipeline.edges.size());
+      edge.from += direction * count;
+      edge.to += direction * count;
+      flat.edges.push_back(edge);
+    }
+  }
+  return flat;
+}
+
+void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &timeline, int updates) {
+  schedule.updates = updates;
+  schedule.staleness = updates > 1 ? 1 : 0;
+  int window = std::max(1, pipeline.microbatches / pipeline.directions() / updates);
+  // When the last weight gradient of a window ends anywhere. A cut of all rows at one time is consistent: nothing
+  // before it waits for anything behind it, so the reductions, which wait for each other, cannot deadlock.
+  std::vector<double> complete(updates, 0.0);
+  for (int rank = 0; rank < schedule.ranks(); ++rank)
+    for (size_t index = 0; index < schedule.rows[rank].size(); ++index)
+      if (isBackward(schedule.rows[rank][index].kind))
+        for (int update = schedule.rows[rank][index].microbatch / window; update < updates; ++update)
+          complete[update] = std::max(complete[update], timeline.end[rank][index]);
+  for (int rank = 0; rank < schedule.ranks(); ++rank) {
+    std::vector<std::pair<int, int>> hosted;
+    for (int stage = 0; stage < pipeline.numStages(); ++stage)
+      for (int direction = 0; direction < pipeline.directions(); ++direction)
+        if (pipeline.rankOf(stage, direction) == rank && pipeline.stages[stage].trains)
+          hosted.push_back({stage, direction});
+    std::vector<Action> row;
+    int version = 0;
+    auto updateBefore = [&](double time) {
+      for (; version < updates && complete[version] <= time + 1e-9; ++version)
+        for (ActionKind kind : {ActionKind::ReduceGrad, ActionKind::Step})
+          for (auto [stage, direction] : hosted) {
+            Action update = compute(kind, stage, -1, direction);
+            update.version = static_cast<int16_t>(version);
+            row.push_back(update);
+          }
+    };
+    for (size_t index = 0; index < schedule.rows[rank].size(); ++index) {
+      updateBefore(timeline.start[rank][index]);
+      Action action = schedule.rows[rank][index];
+      action.version = static_cast<int16_t>(version);
+      row.push_back(action);
+    }
+    updateBefore(timeline.makespan);
+    schedule.rows[rank] = std::move(row);
+  }
+}
+
+namespace {
+/// Turns schedules of the flat pipeline into results and keeps the best one within the limits.
+class Collector {
+public:
+  Collector(DirectionsResult &best, const Pipeline &flat, const CostModel &flatCosts, const CostModel &costs,
+            int updates, double maxMemory)
+      : best(best), flat(flat), flatCosts(flatCosts), costs(costs), updates(updates), maxMemory(maxMemory) {}
+
+  /// Whether the schedule is within all limits, that of mismatched micro-batches too.
+  bool offer(Schedule schedule, const char *origin) {
+    const Pipeline &pipeline = best.pipeline;
+    const int ranks = pipeline.numStages(), perDirection = pipeline.microbatches / pipeline.directions();
+    ++best.evaluated;
+    Result<Timeline> timeline = simulate(flat, schedule, flatCosts);
+    if (!timeline)
+      return false;
+    double most = *std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end());
+    if (most > maxMemory + 1e-9)
+      return false;
+    // The middle half of the stream, on the rank that is slowest there.
+    int low = perDirection / 4, high = std::max(low + 1, 3 * perDirection / 4);
+    double block = double(ranks) / pipeline.directions(), blockTime = 0;
+    for (int rank = 0; rank < schedule.ranks(); ++rank) {
+      double ends[2] = {0, 0};
+      const std::vector<Action> &row = schedule.rows[rank];
+      for (size_t index = 0; index < row.size(); ++index)
+        for (int which = 0; which < 2; ++which)
+          if (row[index].microbatch < (which ? high : low))
+            ends[which] = std::max(ends[which], timeline->end[rank][index]);
+      blockTime = std::max(blockTime, (ends[1] - ends[0]) / (high - low) * block);
+    }
+    if (blockTime > best.blockTime + 1e-9 && !best.schedule.rows.empty())
+      return false;
+    schedule.stages = ranks;
+    schedule.directions = pipeline.directions();
+    schedule.microbatches = pipeline.microbatches;
+    schedule.placement = pipeline.placement;
+    for (std::vector<Action> &row : schedule.rows)
+      for (Action &action : row) {
+        action.direction = static_cast<int16_t>(action.stage / ranks);
+        action.stage %= ranks;
+      }
+    addWindows(pipeline, schedule, *timeline, updates);
+    int mismatched = mostMismatched(schedule, perDirection);
+    bool within = mismatched <= ranks;
+    if (!best.schedule.rows.empty() && within < (best.mismatched <= ranks))
+      return false;
+    best.schedule = std::move(schedule);
+    best.blockTime = blockTime;
+    best.peakActivation = *std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end());
+    best.mismatched = mismatched;
+    best.origin = origin;
+    return within;
+  }
+
+private:
+  /// Micro-batches of one window whose forward and input gradient read different versions on some rank.
+  int mostMismatched(const Schedule &schedule, int perDirection) const {
+    std::vector<int16_t> forward(size_t(schedule.directions) * schedule.stages * perDirection);
+    std::vector<char> differs(size_t(schedule.directions) * perDirection);
+    for (const std::vector<Action> &row : schedule.rows)
+      for (const Action &action : row) {
+        size_t at = (size_t(action.direction) * schedule.stages + action.stage) * perDirection + action.microbatch;
+        if (action.kind == ActionKind::Forward)
+          forward[at] = action.version;
+        else if (action.kind == ActionKind::BackwardInput && forward[at] != action.version)
+          differs[size_t(action.direction) * perDirection + action.microbatch] = true;
+      }
+    std::vector<int> counts(updates);
+    for (size_t at = 0; at < differs.size(); ++at)
+      counts[int64_t(at % perDirection) * updates / perDirection] += differs[at];
+    return *std::max_element(counts.begin(), counts.end());
+  }
+
+  DirectionsResult &best;
+  const Pipeline &flat;
+  const CostModel &flatCosts, &costs;
+  int updates;
+  double maxMemory;
+};
+} // namespace
+
+Result<DirectionsResult> searchDirections(int ranks, int directions, int microbatches, int updates,
+                                          const CostModel &costs, SearchOptions options) {
+  if (ranks < 1 || directions < 1 || directions > ranks)
+    return Error{std::to_string(directions) + " directions through " + std::to_string(ranks) +
+                 " ranks; choose at least one, and at most as many as there are ranks"};
+  if (updates < 1 || microbatches < 1 || microbatches % (directions * updates))
+    return Error{std::to_string(microbatches) + " micro-batches do not divide over " + std::to_string(directions) +
+                 " directions and " + std::to_string(updates) + " updates; choose a multiple of " +
+                 std::to_string(directions * std::max(updates, 1))};
+  DirectionsResult result;
+  result.pipeline = directionsPipeline(ranks, directions, microbatches);
+  Pipeline flat = flatten(result.pipeline);
+  CostModel flatCosts = costs;
+  if (costs.stages.size() > 1)
+    for (int direction = 1; direction < directions; ++direction)
+      flatCosts.stages.insert(flatCosts.stages.end(), costs.stages.begin(), costs.stages.end());
+  if (options.maxMemory < 0)
+    options.maxMemory = ranks * costs.stage(0).activation;
+  for (int rank = 0; rank < ranks; ++rank) {
+    double work = 0;
+    for (int stage = 0; stage < flat.numStages(); ++stage)
+      if (flat.rankOf(stage) == rank) {
+        const StageCost &cost = flatCosts.stage(stage);
+        work += cost.forward + cost.input + cost.weight;
+      }
+    result.lowerBound = std::max(result.lowerBound, work * ranks / directions);
+  }
+  Collector collector(result, flat, flatCosts, costs, updates, options.maxMemory);
+  auto begin = std::chrono::steady_clock::now();
+  // The share of the time, or of the evaluations, that is used up.
+  auto over = [&](double share) {
+    if (options.maxEvaluations >= 0)
+      return result.evaluated >= share * options.maxEvaluations;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= share * options.seconds;
+  };
+  std::mt19937_64 random(options.seed);
+  const double shortest = result.lowerBound * directions / ranks; // of a period
+  const StageCost &first = flatCosts.stage(0);
+  const double grid = std::min({first.forward, first.input, first.weight});
+  bool found = false;
+  for (double stretch : {1.0, 1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.08, 1.12, 1.2, 1.3, 1.5})
+    for (int attempt = 0; attempt < 48 && !found && !over(0.5); ++attempt)
+      // On a grid pieces leave no gaps that are too short; ranks may be a latency apart on it.
+      if (std::optional<PeriodicPattern> pattern =
+              placePeriodic(flat, flatCosts, shortest * stretch, attempt % 4 == 3 ? 0 : grid,
+                            attempt % 4 == 1 ? costs.latency : 0, random))
+        found = collector.offer(unroll(flat, *pattern), "pattern");
+  if (!found || result.blockTime > result.lowerBound + 1e-6) {
+    SearchOptions rest = options;
+    rest.seconds = std::max(0.1, options.seconds / 2);
+    if (options.maxEvaluations >= 0)
+      rest.maxEvaluations = std::max<int64_t>(1, options.maxEvaluations - result.evaluated);
+    Result<SearchResult> searched = searchSchedule(flat, flatCosts, rest);
+    if (!searched && result.schedule.rows.empty())
+      return Error{searched.error()};
+    if (searched) {
+      result.evaluated += searched->evaluated;
+      collector.offer(std::move(searched->schedule), "search");
+    }
+  }
+  if (result.schedule.rows.empty())
+    return Error{"no stream in " + std::to_string(directions) + " directions fits into a memory of " +
+                 std::to_string(options.maxMemory) + " per rank; allow more"};
+  result.schedule.name = "directions";
+  Schedule whole = result.schedule;
+  if (Status status = addMessages(result.pipeline, whole); !status)
+    return Error{status.error()};
+  if (Result<ScheduleFacts> facts = verify(result.pipeline, whole); !facts)
+    return Error{facts.error()};
+  return result;
+}
+
+} // namespace braid::plan

@@ -1,0 +1,252 @@
+//===- SearchTest.cpp - Searches against published values and bounds ------===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Searches run for a number of schedules instead of a time, so that the results are the same on every machine.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Oracles.h"
+
+#include "braid/Plan/Schedule/Kinds.h"
+#include "braid/Plan/Search/Directions.h"
+#include "braid/Plan/Search/Search.h"
+#include "braid/Plan/Verifier/Verifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+
+using namespace braid::plan;
+
+// zero_bubble.md: a forward makes 34h + 5as of memory per layer and token, of which 32h wait for the weight gradient.
+TEST(Search, ReachesZeroBubble2pInItsMemoryAndH1In1F1Bs) {
+  const double sequence = 1024;
+  for (auto &row : readTable("zero_bubble.csv")) {
+    double hidden = std::stod(row["hidden"]), heads = std::stod(row["heads"]);
+    double made = 34 * hidden + 5 * heads * sequence, kept = 32 * hidden;
+    int p = std::stoi(row["p"]), m = std::stoi(row["m"]);
+    CostModel costs;
+    costs.stages = {{.forward = std::stod(row["F_ms"]),
+                     .input = std::stod(row["Bi_ms"]),
+                     .weight = std::stod(row["W_ms"]),
+                     .activation = 1,
+                     .kept = kept / made}};
+    costs.latency = std::stod(row["c_ms"]);
+    double ideal = m * (costs.stages[0].forward + costs.stages[0].input + costs.stages[0].weight);
+    Pipeline pipeline = Pipeline::chain(p, m);
+    for (auto [memory, column, slack] : {std::tuple{2.0 * p, "rate_zb2p", 0.0005}, {1.0 * p, "rate_zbh1", 0.00005}}) {
+      double published = std::stod(row[column]);
+      SearchOptions options{.objective = Objective::Span,
+                            .maxMemory = memory,
+                            .maxEvaluations = 1500,
+                            .stopAt = ideal / (1 - published - slack / 2)};
+      Result<SearchResult> found = searchSchedule(pipeline, costs, options);
+      ASSERT_TRUE(found) << found.error();
+      std::string where = row["model"] + " p " + row["p"] + " m " + row["m"] + " " + column;
+      // The simulator says the same, and the verifier accepts.
+      Result<Timeline> timeline = simulate(pipeline, found->schedule, costs);
+      ASSERT_TRUE(timeline) << timeline.error();
+      EXPECT_NEAR(timeline->longestSpan, found->value, 1e-6) << where;
+      EXPECT_LE(*std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end()), memory + 1e-6) << where;
+      EXPECT_LE(1 - ideal / timeline->longestSpan, published + slack) << where;
+      EXPECT_GE(found->value, found->lowerBound - 1e-6) << where;
+      EXPECT_TRUE(verify(pipeline, found->schedule)) << where;
+    }
+  }
+}
+
+// The rows of another search, under its memory: schedules.csv.
+TEST(Search, IsNoWorseThanTheReorderedVSchedules) {
+  int rows = 0, held = 0;
+  for (auto &row : readTable("schedules.csv")) {
+    if (row["schedule"] != "v-half-reordered" && row["schedule"] != "v-min-reordered")
+      continue;
+    ++rows;
+    CostModel costs;
+    costs.stages = {{.forward = std::stod(row["F"]) / 2,
+                     .input = std::stod(row["Bi"]) / 2,
+                     .weight = std::stod(row["W"]) / 2,
+                     .activation = 0.5}};
+    costs.latency = std::stod(row["c"]);
+    Pipeline pipeline = foldedPipeline(std::stoi(row["p"]), std::stoi(row["m"]));
+    SearchOptions options{
+        .maxMemory = std::stod(row["peak_act"]), .maxEvaluations = 4000, .stopAt = std::stod(row["makespan"])};
+    Result<SearchResult> found = searchSchedule(pipeline, costs, options);
+    ASSERT_TRUE(found) << found.error();
+    EXPECT_TRUE(verify(pipeline, found->schedule));
+    held += found->value <= std::stod(row["makespan"]) + 1e-6;
+    std::printf("%s p %s m %s F %s Bi %s c %s: %.3f, theirs %s\n", row["schedule"].c_str(), row["p"].c_str(),
+                row["m"].c_str(), row["F"].c_str(), row["Bi"].c_str(), row["c"].c_str(), found->value,
+                row["makespan"].c_str());
+  }
+  EXPECT_EQ(rows, 36);
+  RecordProperty("held", held);
+  std::printf("%d of %d rows are reached\n", held, rows);
+}
+
+TEST(Search, SplitBackwardsCloseTheBubbleOfAmdpWithinItsLimits) {
+  for (double latency : {0.0, 0.1})
+    for (auto [d, most] : {std::pair{4, 400}, {8, 100}, {12, 50}, {16, 30}, {24, 20}, {32, 12}}) {
+      CostModel costs;
+      costs.stages = {{}};
+      costs.latency = latency;
+      Result<BlockResult> found = searchAmdpBlock(d, costs, {.maxEvaluations = most});
+      ASSERT_TRUE(found) << found.error();
+      EXPECT_DOUBLE_EQ(found->lowerBound, 3.0 * d);
+      EXPECT_LT(found->blockTime, found->amdp - 1e-6) << "d " << d << " c " << latency;
+      if (latency == 0) {
+        EXPECT_NEAR(found->blockTime, found->lowerBound, 1e-9) << "d " << d;
+      }
+      // AMDP's limits: d in flight, one update late at most, and no more mismatched backwards than AMDP has.
+      for (int window : {1, 2}) {
+        const int updates = 3;
+        Pipeline pipeline = amdpPipeline(d, d * window * updates);
+        Result<Schedule> split = finish(pipeline, amdpSplit(pipeline, updates, found->pauses), {});
+        ASSERT_TRUE(split) << split.error();
+        Result<ScheduleFacts> facts = verify(pipeline, *split, {.maxActivations = d});
+        ASSERT_TRUE(facts) << facts.error();
+        EXPECT_EQ(split->weightVersions, 1);
+        EXPECT_EQ(facts->staleness, 1);
+        EXPECT_LE(facts->mismatched, int64_t(updates - 1) * (d * d - d / 2));
+      }
+    }
+}
+
+/// The best makespan over all orders of F, I and W on each rank, micro-batches in order, by trying all of them.
+static double bruteForce(const Pipeline &pipeline, const CostModel &costs, double maxMemory) {
+  int stages = pipeline.numStages(), m = pipeline.microbatches;
+  // All interleavings of one stage's F, I, W with F before I before W, each kind in order.
+  std::vector<std::vector<Action>> orders;
+  std::vector<Action> order;
+  std::function<void(int, int, int)> extend = [&](int f, int i, int w) {
+    if (w == m) {
+      orders.push_back(order);
+      return;
+    }
+    for (auto [kind, count, allowed] : {std::tuple{ActionKind::Forward, f, f < m},
+                                        {ActionKind::BackwardInput, i, i < f},
+                                        {ActionKind::BackwardWeight, w, w < i}})
+      if (allowed) {
+        order.push_back(compute(kind, 0, count));
+        extend(f + (kind == ActionKind::Forward), i + (kind == ActionKind::BackwardInput),
+               w + (kind == ActionKind::BackwardWeight));
+        order.pop_back();
+      }
+  };
+  extend(0, 0, 0);
+  double best = HUGE_VAL;
+  std::vector<size_t> choice(stages, 0);
+  while (true) {
+    Schedule schedule = emptySchedule(pipeline);
+    for (int stage = 0; stage < stages; ++stage) {
+      schedule.rows[stage] = orders[choice[stage]];
+      for (Action &action : schedule.rows[stage])
+        action.stage = stage;
+    }
+    if (Result<Timeline> timeline = simulate(pipeline, schedule, costs))
+      if (*std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end()) <= maxMemory + 1e-9)
+        best = std::min(best, timeline->makespan);
+    int at = 0;
+    while (at < stages && ++choice[at] == orders.size())
+      choice[at++] = 0;
+    if (at == stages)
+      return best;
+  }
+}
+
+TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
+  int best = 0, all = 0;
+  for (int stages : {1, 2})
+    for (int m : {1, 2, 3})
+      for (double memory : {1.0, 2.0, 3.0})
+        for (auto [f, i, w, c] : {std::tuple{1.0, 1.0, 1.0, 0.0},
+                                  {2.0, 1.0, 1.0, 0.5},
+                                  {1.0, 2.0, 1.0, 0.0},
+                                  {1.0, 1.0, 3.0, 0.25},
+                                  {3.0, 2.0, 1.0, 0.0}}) {
+          Pipeline pipeline = Pipeline::chain(stages, m);
+          CostModel costs;
+          costs.stages = {{.forward = f, .input = i, .weight = w}};
+          costs.latency = c;
+          double exact = bruteForce(pipeline, costs, memory);
+          SearchOptions options{.maxMemory = memory, .maxEvaluations = 600};
+          Result<SearchResult> found = searchSchedule(pipeline, costs, options);
+          ASSERT_TRUE(found) << found.error();
+          // The bound is a bound, and the search's value can be had.
+          EXPECT_LE(found->lowerBound, exact + 1e-9);
+          EXPECT_GE(found->value, exact - 1e-9);
+          best += found->value <= exact + 1e-9;
+          ++all;
+        }
+  std::printf("%d of %d small pipelines are solved to the optimum\n", best, all);
+  EXPECT_EQ(best, all);
+}
+
+// Joined components, with deferral too: what is found is right and no worse than 1F1B.
+TEST(Search, JoinedPipelines) {
+  for (const char *flags : {"", "defers"}) {
+    std::vector<Component> components;
+    for (std::string text : {std::string("v:0-1:llm:") + flags, std::string("a:2:llm"), std::string("llm:3-4")}) {
+      Result<Component> component = Component::parse(text);
+      ASSERT_TRUE(component) << component.error();
+      components.push_back(*component);
+    }
+    Result<Pipeline> pipeline = joinComponents(components, 6);
+    ASSERT_TRUE(pipeline) << pipeline.error();
+    CostModel costs;
+    costs.stages = {{}};
+    Result<SearchResult> found = searchSchedule(*pipeline, costs, {.maxEvaluations = 300});
+    ASSERT_TRUE(found) << found.error();
+    Result<ScheduleFacts> facts = verify(*pipeline, found->schedule);
+    ASSERT_TRUE(facts) << facts.error();
+    EXPECT_LE(found->value, 3.0 * (6 + 4 - 1));
+    EXPECT_GE(found->value, found->lowerBound - 1e-9);
+    costs.duration = [](const Action &) { return 1.0; };
+    EXPECT_FALSE(searchSchedule(*pipeline, costs, {.maxEvaluations = 1}));
+  }
+}
+
+TEST(Search, RefusesMemoryThatHoldsNothing) {
+  CostModel costs;
+  costs.stages = {{}};
+  Result<SearchResult> found = searchSchedule(Pipeline::chain(2, 2), costs, {.maxMemory = 0.5, .maxEvaluations = 10});
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().find("memory of 0.5"), std::string::npos) << found.error();
+}
+
+TEST(Search, AnyNumberOfDirections) {
+  for (int d : {3, 4, 5, 6, 7, 8, 10})
+    for (int directions = 1; directions <= d / 2; ++directions) {
+      CostModel costs;
+      costs.stages = {{}};
+      // Three windows of two blocks; a multiple of the directions.
+      int microbatches = 3 * 2 * d * directions;
+      Result<DirectionsResult> found = searchDirections(d, directions, microbatches, 3, costs, {.maxEvaluations = 300});
+      ASSERT_TRUE(found) << "d " << d << " directions " << directions << ": " << found.error();
+      Schedule whole = found->schedule;
+      ASSERT_TRUE(addMessages(found->pipeline, whole));
+      Result<ScheduleFacts> facts = verify(found->pipeline, whole, {.maxActivations = d});
+      ASSERT_TRUE(facts) << facts.error();
+      EXPECT_LE(facts->staleness, 1);
+      EXPECT_GE(found->blockTime, found->lowerBound - 1e-6);
+      // AMDP's limit on late micro-batches, and better than its bubble of 1/(3d+1) for every d.
+      EXPECT_LE(found->mismatched, d);
+      EXPECT_LT(found->blockTime, 3 * d + 1 - 1e-6) << "d " << d << " directions " << directions;
+      std::printf(
+          "d %d, %d directions, %d stages per rank: block %.3f by %s, bubble %.2f %%, %g activations, %d late\n", d,
+          directions, directions, found->blockTime, found->origin.c_str(),
+          100 * (1 - found->lowerBound / found->blockTime), found->peakActivation, found->mismatched);
+    }
+}
+
+TEST(Search, DirectionsArePlacedAsChimeraAndAmdp) {
+  for (int d : {4, 8, 12}) {
+    EXPECT_EQ(directionsPipeline(d, 2, d).placement, mirroredPipeline(d, d).placement);
+    EXPECT_EQ(directionsPipeline(d, d / 2, d).placement, amdpPipeline(d, d).placement);
+  }
+}
