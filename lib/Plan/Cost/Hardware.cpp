@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Cost/Hardware.h"
-#include "../Support/YamlReader.h"
+#include "LinkReader.h"
 #include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
@@ -26,8 +26,7 @@ static const std::vector<std::string> &factorNames() {
 
 const char *spelling(Resource resource) { return factorNames()[static_cast<int>(resource)].c_str(); }
 
-static LinkFigures readLink(const YAML::Node &node, const std::string &what) {
-  LinkFigures link;
+Link readLink(const YAML::Node &node, const std::string &what, Link link) {
   yaml::readKeys(node, what, {"latency", "hop", "bandwidth"}, [&](const std::string &key, const YAML::Node &value) {
     double number = yaml::numberOf(value, key + " of " + what, key == "bandwidth" ? 1 : 0, 1e18);
     (key == "latency" ? link.latency : key == "hop" ? link.hop : link.bandwidth) = number;
@@ -111,28 +110,40 @@ RankGroup RankGroup::strided(int ranks, int stride, const Hardware &hardware) {
   return group;
 }
 
-/// Time on the links for a rank's bytes; a group inside a node uses the node's links, any other those between nodes.
-static Work onLinks(const Hardware &hardware, const RankGroup &group, double steps, double bytesPerRank) {
+Network Hardware::network() const {
+  auto scaled = [](const Link &link, double factor, int sharers) {
+    factor = std::max(factor, 1e-9); // a factor of 0 leaves the link out of a step
+    return Link{link.latency * factor, link.hop * factor, link.bandwidth / sharers / factor};
+  };
+  return {devicesPerNode, scaled(node, factors[static_cast<int>(Resource::NodeLink)], 1),
+          scaled(cross, factors[static_cast<int>(Resource::CrossLink)], devicesPerNode)};
+}
+
+/// Work on the links that join a group: the node's, or those between nodes with their bandwidth shared.
+template <typename Time> static Work onLinks(const Hardware &hardware, bool sameNode, int concurrent, Time time) {
   Work work;
-  if (group.ranks <= group.perNode)
-    work[Resource::NodeLink] =
-        hardware.node.latency + hardware.node.hop * (steps - 1) + bytesPerRank / hardware.node.bandwidth;
+  if (sameNode)
+    work[Resource::NodeLink] = time(hardware.node);
   else
-    work[Resource::CrossLink] = hardware.cross.latency + hardware.cross.hop * (steps - 1) +
-                                bytesPerRank * group.concurrent / hardware.cross.bandwidth;
+    work[Resource::CrossLink] =
+        time(Link{hardware.cross.latency, hardware.cross.hop, hardware.cross.bandwidth / concurrent});
   return work;
 }
 
+static Work ringPass(const Hardware &hardware, const RankGroup &group, double bytes) {
+  return onLinks(hardware, group.ranks <= group.perNode, group.concurrent,
+                 [&](const Link &link) { return link.ringPass(group.ranks, bytes / group.ranks); });
+}
+
 Work ringAllReduce(const Hardware &hardware, const RankGroup &group, double bytes) {
-  if (group.ranks < 2)
-    return {};
-  return onLinks(hardware, group, group.ranks - 1, 2.0 * (group.ranks - 1) / group.ranks * bytes);
+  return 2 * ringPass(hardware, group, bytes);
 }
 
 Work treeAllReduce(const Hardware &hardware, const RankGroup &group, double bytes) {
   if (group.ranks < 2)
     return {};
-  return onLinks(hardware, group, 2 * std::ceil(std::log2(group.ranks)), 2 * bytes);
+  return onLinks(hardware, group.ranks <= group.perNode, group.concurrent,
+                 [&](const Link &link) { return link.time(2 * bytes, 2 * std::ceil(std::log2(group.ranks))); });
 }
 
 Work allReduce(const Hardware &hardware, const RankGroup &group, double bytes) {
@@ -141,20 +152,15 @@ Work allReduce(const Hardware &hardware, const RankGroup &group, double bytes) {
 }
 
 Work allGather(const Hardware &hardware, const RankGroup &group, double bytes) {
-  return 0.5 * ringAllReduce(hardware, group, bytes);
+  return ringPass(hardware, group, bytes);
 }
 
 Work reduceScatter(const Hardware &hardware, const RankGroup &group, double bytes) {
-  return 0.5 * ringAllReduce(hardware, group, bytes);
+  return ringPass(hardware, group, bytes);
 }
 
 Work sendReceive(const Hardware &hardware, bool sameNode, int concurrent, double bytes) {
-  Work work;
-  if (sameNode)
-    work[Resource::NodeLink] = hardware.node.latency + bytes / hardware.node.bandwidth;
-  else
-    work[Resource::CrossLink] = hardware.cross.latency + bytes * concurrent / hardware.cross.bandwidth;
-  return work;
+  return onLinks(hardware, sameNode, concurrent, [&](const Link &link) { return link.time(bytes); });
 }
 
 } // namespace braid::plan

@@ -290,10 +290,11 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
   if (twoComponents && candidate.placement != Placement::Together) {
     // Payload of the boundary: encoder tokens of the language model's width, 16 bits.
     result.reshardBytes = 2.0 * problem.batch * encoder.segments * encoder.model.sequence * language.model.hidden;
-    double nodes = std::ceil(double(std::min(ep.ranks(), lp.ranks())) / hardware.devicesPerNode);
-    Work move;
-    move[Resource::CrossLink] = result.reshardBytes / nodes / hardware.cross.bandwidth +
-                                hardware.cross.latency * microbatchesOf(problem, candidate);
+    // Every rank of the smaller side moves its share of each micro-batch.
+    int ranks = std::min(ep.ranks(), lp.ranks()), microbatches = microbatchesOf(problem, candidate);
+    bool oneNode = candidate.ranks() <= hardware.devicesPerNode;
+    Work move = microbatches * sendReceive(hardware, oneNode, std::min(ranks, hardware.devicesPerNode),
+                                           result.reshardBytes / ranks / microbatches);
     // Links carry both ways at once, and disjoint ranks use them so; colocated phases go one way after the other.
     bool twice = encoderTrains && candidate.placement == Placement::Colocated;
     result.reshard = (twice ? 2 : 1) * hardware.seconds(move);

@@ -216,11 +216,11 @@ private:
     return size;
   }
 
-  int64_t largestLocal(const State &state) const {
-    int64_t size = 1;
+  std::vector<int64_t> largestParts(const State &state) const {
+    std::vector<int64_t> parts;
     for (int dim = 0; dim < static_cast<int>(state.dims.size()); ++dim)
-      size *= largestPart(state, dim);
-    return size;
+      parts.push_back(largestPart(state, dim));
+    return parts;
   }
 
   void relax(const State &state, const std::optional<State> &from, double time, Move move) {
@@ -234,28 +234,14 @@ private:
   }
 
   void step(const State &from, const State &to, Move move) {
-    int64_t block = 0, lanes = 1;
-    for (int axis : move.axes)
-      lanes *= mesh.axes[axis].second;
-    switch (move.kind) {
-    case StepKind::AllGather:
-      block = largestLocal(from);
-      break;
-    case StepKind::ReduceScatter:
-      block = largestLocal(to);
-      break;
-    case StepKind::AllReduce:
-      block = (largestLocal(from) + lanes - 1) / lanes;
-      break;
-    case StepKind::AllToAll:
-      block = 1;
-      for (int dim = 0; dim < static_cast<int>(from.dims.size()); ++dim)
-        block *= std::min(largestPart(from, dim), largestPart(to, dim));
-      break;
-    default:
+    if (move.kind == StepKind::Slice || move.kind == StepKind::Pad) {
       relax(to, from, found[from].time, std::move(move));
       return;
     }
+    int64_t lanes = 1;
+    for (int axis : move.axes)
+      lanes *= mesh.axes[axis].second;
+    int64_t block = ringBlock(move.kind, lanes, largestParts(from), largestParts(to));
     const Link *&link = linkOf[move.axes];
     if (!link)
       link = &slowestLink(mesh, namesOf(move.axes), links);
@@ -393,7 +379,7 @@ private:
     double time = found[state].time;
     auto best = found.find(goal);
     if (exchangesTried * mesh.lanes() > mostLanes ||
-        (best != found.end() && best->second.time <= time + links.inside.latency))
+        (best != found.end() && best->second.time <= time + std::min(links.inside.latency, links.across.latency)))
       return;
     ++exchangesTried;
     if (!ways)

@@ -15,7 +15,10 @@ namespace braid::plan {
 /// Of the links that join lanes of a group.
 const Link &slowestLink(const Mesh &mesh, const std::vector<std::string> &axes, const Network &links);
 
-/// A ring of this many lanes that passes on one block each round. The block is the largest that any lane has.
+/// Elements that a ring of this many lanes passes on each round: the largest block that any lane has. `before` and
+/// `after` are the largest parts of each dimension.
+int64_t ringBlock(StepKind kind, int64_t lanes, const std::vector<int64_t> &before, const std::vector<int64_t> &after);
+
 double collectiveTime(StepKind kind, int64_t lanes, const Link &link, int64_t blockBytes);
 
 } // namespace braid::plan

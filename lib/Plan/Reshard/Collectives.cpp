@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 
 namespace braid::plan {
 
@@ -64,13 +66,32 @@ static int64_t commonSize(const Intervals &a, const Intervals &b) {
   return size;
 }
 
-static int64_t largest(const DividedDim &dim) { return *std::max_element(dim.sizes.begin(), dim.sizes.end()); }
-
-static int64_t largestLocal(const Division &division) {
-  int64_t size = 1;
+/// The largest part of each dimension.
+static std::vector<int64_t> largestParts(const Division &division) {
+  std::vector<int64_t> parts;
   for (const DividedDim &dim : division.dims)
-    size *= largest(dim);
-  return size;
+    parts.push_back(*std::max_element(dim.sizes.begin(), dim.sizes.end()));
+  return parts;
+}
+
+int64_t ringBlock(StepKind kind, int64_t lanes, const std::vector<int64_t> &before, const std::vector<int64_t> &after) {
+  auto product = [](const std::vector<int64_t> &sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<int64_t>());
+  };
+  switch (kind) {
+  case StepKind::AllGather:
+    return product(before);
+  case StepKind::ReduceScatter:
+    return product(after);
+  case StepKind::AllReduce:
+    return (product(before) + lanes - 1) / lanes;
+  default: { // all-to-all
+    int64_t block = 1;
+    for (size_t dim = 0; dim < before.size(); ++dim)
+      block *= std::min(before[dim], after[dim]);
+    return block;
+  }
+  }
 }
 
 static int64_t allLocal(const Division &division) {
@@ -95,24 +116,18 @@ void measure(ReshardStep &step, const ValueShape &shape, const Network &links) {
   for (const std::string &axis : step.axes)
     lanes *= mesh.axis(axis);
   Division before = divide(shape, step.before), after = divide(shape, step.after);
-  int64_t elements = 0, block = 0;
+  int64_t elements = 0;
   switch (step.kind) {
   case StepKind::AllGather:
     elements = allLocal(after) - allLocal(before);
-    block = largestLocal(before);
     break;
   case StepKind::ReduceScatter:
     elements = allLocal(before) - allLocal(after);
-    block = largestLocal(after);
     break;
   case StepKind::AllReduce:
     elements = allLocal(before) / lanes * (lanes - 1) * 2;
-    block = (largestLocal(before) + lanes - 1) / lanes;
     break;
   default: { // all-to-all
-    block = 1;
-    for (size_t dim = 0; dim < before.dims.size(); ++dim)
-      block *= std::min(largest(before.dims[dim]), largest(after.dims[dim]));
     for (int lane = 0; lane < mesh.lanes(); ++lane) {
       int64_t kept = 1;
       for (int dim = 0; dim < static_cast<int>(before.dims.size()); ++dim)
@@ -124,6 +139,7 @@ void measure(ReshardStep &step, const ValueShape &shape, const Network &links) {
   }
   }
   step.bytes = elements * shape.elementBytes;
+  int64_t block = ringBlock(step.kind, lanes, largestParts(before), largestParts(after));
   step.time = collectiveTime(step.kind, lanes, slowestLink(mesh, step.axes, links), block * shape.elementBytes);
 }
 
@@ -136,8 +152,7 @@ const Link &slowestLink(const Mesh &mesh, const std::vector<std::string> &axes, 
 }
 
 double collectiveTime(StepKind kind, int64_t lanes, const Link &link, int64_t blockBytes) {
-  double rounds = double(lanes - 1) * (kind == StepKind::AllReduce ? 2 : 1);
-  return rounds * link.time(double(blockBytes));
+  return (kind == StepKind::AllReduce ? 2 : 1) * link.ringPass(double(lanes), double(blockBytes));
 }
 
 ReshardStep transposed(const ReshardStep &step, const ValueShape &shape, const Network &links) {

@@ -267,7 +267,7 @@ LeaderBroadcast leaderBroadcast(const ReshardPlan &plan) {
     });
     const Link &link = inside ? links.inside : links.across;
     double depth = std::bit_width(static_cast<uint64_t>(lanes - 1));
-    broadcast = std::max(broadcast, depth * link.latency + double(bytes) / link.bandwidth);
+    broadcast = std::max(broadcast, link.time(double(bytes), depth));
   }
   result.time = exchangeTime(exchange, shape.elementBytes, links) + broadcast;
   return result;

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Reshard/ReshardFile.h"
-#include "../Support/YamlReader.h"
+#include "../Cost/LinkReader.h"
+#include "braid/Plan/Cost/Hardware.h"
 
 #include <cmath>
 
@@ -144,18 +145,28 @@ void readValue(const YAML::Node &node, ReshardProblem &problem) {
   });
 }
 
-Link readLink(const YAML::Node &node, const std::string &what, Link link) {
-  readKeys(node, what, {"latency", "bandwidth"}, [&](const std::string &entry, const YAML::Node &value) {
-    if (entry == "latency")
-      link.latency = numberOf(value, "latency of " + what, 0, HUGE_VAL);
+/// The name of hardware, or figures; what these leave out is as it was.
+void readLinks(const YAML::Node &node, Network &links) {
+  if (node.IsScalar()) {
+    Result<Hardware> hardware = findHardware(node.Scalar());
+    if (!hardware)
+      fail(node, hardware.error());
+    links = hardware->network();
+    return;
+  }
+  readKeys(node, "links", {"ranks_per_node", "inside", "across"}, [&](const std::string &key, const YAML::Node &value) {
+    if (key == "ranks_per_node")
+      links.ranksPerNode = static_cast<int>(integerOf(value, key, 1, maxRanks));
+    else if (key == "inside")
+      links.inside = readLink(value, "the link inside a node", links.inside);
     else
-      link.bandwidth = numberOf(value, "bandwidth of " + what, 1, HUGE_VAL);
+      links.across = readLink(value, "the link across nodes", links.across);
   });
-  return link;
 }
 
 ReshardProblem readRoot(const YAML::Node &root) {
   ReshardProblem problem;
+  problem.links = findHardware("h100")->network();
   std::vector<int64_t> rowsPerSample;
   std::vector<Side> sides; // source, destination
   sides.resize(2);
@@ -172,15 +183,7 @@ ReshardProblem readRoot(const YAML::Node &root) {
                for (const YAML::Node &rows : value)
                  rowsPerSample.push_back(integerOf(rows, "the rows of a sample", 0, int64_t(1) << 40));
              } else if (entry == "links") {
-               readKeys(value, "links", {"ranks_per_node", "inside", "across"},
-                        [&](const std::string &which, const YAML::Node &link) {
-                          if (which == "ranks_per_node")
-                            problem.links.ranksPerNode = static_cast<int>(integerOf(link, which, 1, maxRanks));
-                          else if (which == "inside")
-                            problem.links.inside = readLink(link, "the link inside a node", problem.links.inside);
-                          else
-                            problem.links.across = readLink(link, "the link across nodes", problem.links.across);
-                        });
+               readLinks(value, problem.links);
              } else {
                int side = entry == "source" ? 0 : 1;
                hasSide[side] = true;

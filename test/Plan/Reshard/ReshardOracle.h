@@ -13,16 +13,22 @@
 #ifndef BRAID_TEST_PLAN_RESHARDORACLE_H
 #define BRAID_TEST_PLAN_RESHARDORACLE_H
 
+#include "braid/Plan/Cost/Hardware.h"
 #include "braid/Plan/Reshard/ReshardInterpreter.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
 namespace braid::plan::oracle {
+
+/// Nodes of eight H100.
+inline Network h100() { return findHardware("h100")->network(); }
 
 /// A lane's coordinate along a named axis, by counting: the last axis changes fastest.
 inline int coordinateOf(const Mesh &mesh, int lane, const std::string &name) {
@@ -199,6 +205,41 @@ inline Transfers fewestTransfers(const ValueShape &shape, const Sharding &source
       transfers.fewest += parts - 1 + replicas - (lacking < replicas ? 1 : 0);
   }
   return transfers;
+}
+
+/// Seconds of what always works inside one mesh: add up what is partial, gather every dimension whole, and keep a part.
+/// Rings pass their steps' largest blocks over the slower link, if the mesh has any.
+inline double wholeTime(const ValueShape &shape, const Sharding &source, const Network &links) {
+  const Mesh &mesh = source.mesh;
+  bool oneNode = std::all_of(mesh.ranks.begin(), mesh.ranks.end(),
+                             [&](int rank) { return links.nodeOf(rank) == links.nodeOf(mesh.ranks[0]); });
+  auto pass = [&](int64_t lanes, int64_t block) {
+    double bytes = double(block * shape.elementBytes), inside = links.inside.ringPass(double(lanes), bytes);
+    return oneNode ? inside : std::max(inside, links.across.ringPass(double(lanes), bytes));
+  };
+  auto lanesOf = [&](const std::vector<std::string> &axes) {
+    int64_t lanes = 1;
+    for (const std::string &axis : axes)
+      lanes *= mesh.axis(axis);
+    return lanes;
+  };
+  std::vector<int64_t> sizes(shape.sizes.size()); // largest of any lane
+  for (int lane = 0; lane < mesh.lanes(); ++lane) {
+    std::vector<std::set<int64_t>> indices(sizes.size());
+    for (int64_t element : elementsOf(shape, source, lane))
+      for (size_t dim = sizes.size(); dim-- > 0; element /= shape.sizes[dim])
+        indices[dim].insert(element % shape.sizes[dim]);
+    for (size_t dim = 0; dim < sizes.size(); ++dim)
+      sizes[dim] = std::max(sizes[dim], static_cast<int64_t>(indices[dim].size()));
+  }
+  auto local = [&] { return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<int64_t>()); };
+  int64_t summands = lanesOf(source.layout.partial);
+  double time = 2 * pass(summands, (local() + summands - 1) / summands);
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    time += pass(lanesOf(source.layout.dims[dim]), local());
+    sizes[dim] = shape.sizes[dim];
+  }
+  return time;
 }
 
 inline LocalBuffers noise(const ValueShape &shape, const Sharding &sharding, std::mt19937 &random) {

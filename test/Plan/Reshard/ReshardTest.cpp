@@ -26,7 +26,7 @@ static Sharding dataParallel(int dp, int tp, int firstRank, int64_t rows, const 
 }
 
 static ReshardPlan planned(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                           const Network &links = {}) {
+                           const Network &links = oracle::h100()) {
   Result<ReshardPlan> plan = planReshard(shape, source, destination, links);
   EXPECT_TRUE(plan) << plan.error();
   if (!plan)
@@ -174,7 +174,7 @@ TEST(Reshard, RefusesWhatCannotBe) {
   Sharding good = dataParallel(2, 2, 0, 10);
   auto refused = [&](const ValueShape &shape, const Sharding &source, const Sharding &destination,
                      const std::string &words) {
-    Result<ReshardPlan> plan = planReshard(shape, source, destination, {}, {false, "'features'"});
+    Result<ReshardPlan> plan = planReshard(shape, source, destination, oracle::h100(), {false, "'features'"});
     ASSERT_FALSE(plan) << words;
     EXPECT_NE(plan.error().find(words), std::string::npos) << plan.error();
   };
@@ -213,10 +213,10 @@ TEST(Reshard, BridgeIsUnderOnePercentOfAStep) {
   int64_t rows = 130176; // divisible by 8, 16 and 16 x 8
   ValueShape shape{{rows, 12288}, 0, 2};
   Sharding encoder = dataParallel(8, 1, 0, rows), llm = dataParallel(16, 8, 8, rows);
-  Result<ReshardPlan> forward = planReshard(shape, encoder, llm);
+  Result<ReshardPlan> forward = planReshard(shape, encoder, llm, oracle::h100());
   ASSERT_TRUE(forward) << forward.error();
   // The gradient is alike in all lanes of tp.
-  Result<ReshardPlan> backward = planReshard(shape, llm, encoder);
+  Result<ReshardPlan> backward = planReshard(shape, llm, encoder, oracle::h100());
   ASSERT_TRUE(backward) << backward.error();
   double share = (forward->time() + backward->time()) / step;
   LeaderBroadcast leader = leaderBroadcast(*forward), leaderBack = leaderBroadcast(*backward);
@@ -242,7 +242,7 @@ TEST(Reshard, ColocatedBridgeIsUnderOnePercentOfAStep) {
   Sharding llm{{rankRange(0, 32), {{"dp", 2}, {"cp", 8}, {"tp", 2}}},
                *Layout::parse("[{dp, cp}, {}]"),
                Rows::perLane({"dp"}, {rows / 2, rows / 2})};
-  Result<ReshardPlan> plan = planReshard(shape, encoder, llm);
+  Result<ReshardPlan> plan = planReshard(shape, encoder, llm, oracle::h100());
   ASSERT_TRUE(plan) << plan.error();
   // Each pair of tensor-parallel lanes gathers its two parts.
   EXPECT_EQ(plan->bytes(), rows * 4096 * 2);
@@ -271,7 +271,7 @@ TEST(Reshard, SixteenThousandRanks) {
   encoder.rows = *Rows::ofSamples({"dp"}, from, rows);
   llm.rows = *Rows::ofSamples({"dp"}, to, rows);
   auto start = std::chrono::steady_clock::now();
-  Result<ReshardPlan> plan = planReshard(shape, encoder, llm);
+  Result<ReshardPlan> plan = planReshard(shape, encoder, llm, oracle::h100());
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ASSERT_TRUE(plan) << plan.error();
   std::printf("16,384 ranks: %.3f s, %zu messages in %d rounds\n", seconds, plan->exchange()->messages.size(),

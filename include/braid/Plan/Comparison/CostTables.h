@@ -40,7 +40,7 @@ struct ComparedTable {
 /// All-reduces inside a node: the link's latency, hop and bandwidth fitted to measured times, and what they predict.
 /// Columns gpus, size_mib and time_ns_in_place.
 struct FittedLink {
-  LinkFigures link;
+  Link link;
   ComparedTable table;
 };
 Result<FittedLink> fitNodeLink(const TextTable &allReduce);

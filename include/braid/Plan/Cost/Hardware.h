@@ -13,6 +13,7 @@
 #ifndef BRAID_PLAN_COST_HARDWARE_H
 #define BRAID_PLAN_COST_HARDWARE_H
 
+#include "braid/Plan/Cost/Network.h"
 #include "braid/Plan/Support/Result.h"
 
 #include <array>
@@ -50,20 +51,14 @@ struct Work {
   }
 };
 
-struct LinkFigures {
-  double latency = 0;   // seconds that a collective or message takes at least
-  double hop = 0;       // seconds for each further member
-  double bandwidth = 1; // bytes per second in one direction
-};
-
 struct Hardware {
   std::string name;
   double memory = 0; // bytes of a device
   int devicesPerNode = 8;
   double flops = 1;     // peak of matrix products in the compute precision, per second and device
   double bandwidth = 1; // of a device's memory, bytes per second
-  LinkFigures node;     // of one device to others of its node
-  LinkFigures cross;    // of one whole node to others
+  Link node;            // of one device to others of its node
+  Link cross;           // of one whole node to others
   std::vector<std::string> sources;
   /// Seconds that one unit of each resource takes: 1 where the nominal figure is reached, 1.25 where 80 % of it is;
   /// for Launch, seconds per pass.
@@ -75,6 +70,9 @@ struct Hardware {
       sum += work.amounts[i] * factors[i];
     return sum;
   }
+
+  /// The links with their factors, each rank with its share of its node's bandwidth.
+  Network network() const;
 };
 
 /// Reads hardware from YAML: one map of names to figures.

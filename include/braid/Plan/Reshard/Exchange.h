@@ -15,7 +15,7 @@
 #define BRAID_PLAN_RESHARD_EXCHANGE_H
 
 #include "braid/Plan/Mesh/Layout.h"
-#include "braid/Plan/Reshard/Network.h"
+#include "braid/Plan/Cost/Network.h"
 
 namespace braid::plan {
 

@@ -36,7 +36,7 @@ struct ReshardOptions {
 };
 
 Result<ReshardPlan> planReshard(const ValueShape &shape, const Sharding &source, const Sharding &destination,
-                                const Network &links = {}, const ReshardOptions &options = {});
+                                const Network &links, const ReshardOptions &options = {});
 
 /// The transposed plan: takes gradients of what `plan` makes to gradients of what it takes. What a side held replicated
 /// it holds partial here, and the reverse.
