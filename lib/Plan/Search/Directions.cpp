@@ -93,9 +93,8 @@ namespace {
 /// Turns schedules of the flat pipeline into results and keeps the best one within the limits.
 class Collector {
 public:
-  Collector(DirectionsResult &best, const Pipeline &flat, const CostModel &flatCosts, const CostModel &costs,
-            int updates, double maxMemory)
-      : best(best), flat(flat), flatCosts(flatCosts), costs(costs), updates(updates), maxMemory(maxMemory) {}
+  Collector(DirectionsResult &best, const Pipeline &flat, const CostModel &flatCosts, int updates, double maxMemory)
+      : best(best), flat(flat), flatCosts(flatCosts), updates(updates), maxMemory(maxMemory) {}
 
   /// Whether the schedule is within all limits, that of mismatched micro-batches too.
   bool offer(Schedule schedule, const char *origin) {
@@ -165,7 +164,7 @@ private:
 
   DirectionsResult &best;
   const Pipeline &flat;
-  const CostModel &flatCosts, &costs;
+  const CostModel &flatCosts;
   int updates;
   double maxMemory;
 };
@@ -198,7 +197,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
       }
     result.lowerBound = std::max(result.lowerBound, work * ranks / directions);
   }
-  Collector collector(result, flat, flatCosts, costs, updates, options.maxMemory);
+  Collector collector(result, flat, flatCosts, updates, options.maxMemory);
   auto begin = std::chrono::steady_clock::now();
   // The share of the time, or of the evaluations, that is used up.
   auto over = [&](double share) {

@@ -97,7 +97,7 @@ bool forEachPartFrom(const PipelineGraph &graph, int producer, int stage, int mi
 }
 
 /// The part of its consumer that reads this part of a stage, and whose gradient comes back for it.
-inline Part partAt(const PipelineGraph &graph, int consumer, int stage, int microbatch, int sub) {
+inline Part partAt(const PipelineGraph &graph, int consumer, int microbatch, int sub) {
   if (sub == 0 || graph.defers[consumer])
     return {consumer, microbatch, sub};
   bool known = static_cast<size_t>(microbatch) < graph.partner.size();
@@ -122,7 +122,7 @@ template <typename Need> bool forEachNeed(const PipelineGraph &graph, const Acti
     if (!need(own, doneForward))
       return false;
     for (int consumer : graph.gradientConsumers[action.stage])
-      if (!need(partAt(graph, consumer, action.stage, action.microbatch, action.sub), doneInput))
+      if (!need(partAt(graph, consumer, action.microbatch, action.sub), doneInput))
         return false;
     return true;
   case ActionKind::BackwardWeight:

@@ -1,0 +1,85 @@
+//===- ListScheduler.h - Builds schedules in time order --------*- C++ -*-===//
+//
+// Part of braid, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_LIB_PLAN_SEARCH_LISTSCHEDULER_H
+#define BRAID_LIB_PLAN_SEARCH_LISTSCHEDULER_H
+
+#include "braid/Plan/Search/Search.h"
+
+#include <deque>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <vector>
+
+namespace braid::plan {
+
+inline constexpr double unknown = std::numeric_limits<double>::infinity();
+
+/// Of a value, or a gradient, from one stage to another: nothing on one rank.
+inline double messageTime(const Pipeline &pipeline, const CostModel &costs, int from, int to, bool forward) {
+  return pipeline.rankOf(from) == pipeline.rankOf(to)
+             ? 0
+             : costs.latency + costs.timePerByte * (forward ? costs.forwardBytes : costs.backwardBytes);
+}
+
+/// From the start of a stage's forward to the start of its input gradient of the same micro-batch, at the earliest.
+std::vector<double> turnarounds(const Pipeline &pipeline, const PipelineGraph &graph, const CostModel &costs);
+
+/// What a rank prefers when it has a choice.
+struct Setting {
+  int inFlight;    // forwards that may run before their input gradients, per stage of the rank
+  double patience; // share of a weight gradient's duration that must be free before one is started in a wait
+  int owed;        // weight gradients that may wait before they come first
+};
+
+/// Builds a schedule in time order. A free rank takes: an input gradient or a forward, whichever its in-flight target
+/// asks for, of its latest stage first; else a weight gradient, if the wait for the next known arrival is long enough;
+/// else it waits. Memory is never exceeded.
+class ListScheduler {
+public:
+  ListScheduler(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options);
+
+  /// The objective's value, or `unknown` if this setting gets stuck. `schedule` may be nullptr.
+  double run(const std::vector<Setting> &settings, Schedule *schedule);
+
+  /// Of the last run: the mean over ranks of what the objective takes the maximum of. It shows progress where the
+  /// maximum does not move.
+  double mean = 0;
+
+private:
+  size_t slot(int stage, int microbatch) const { return size_t(stage) * m + microbatch; }
+  double kept(int stage) const {
+    const StageCost &cost = costs.stage(stage);
+    return !pipeline.stages[stage].trains ? 0 : cost.kept < 0 ? cost.activation : cost.kept;
+  }
+  double across(int from, int to, bool forward) const { return messageTime(pipeline, costs, from, to, forward); }
+
+  double forwardReady(int stage) const;
+  double inputReady(int stage) const;
+
+  bool choose(int rank, double now, const Setting &setting, Action &action);
+
+  void start(int rank, double now, const Action &action);
+
+  const Pipeline &pipeline;
+  const CostModel &costs;
+  const SearchOptions &options;
+  PipelineGraph graph;
+  int m;
+  std::vector<std::vector<int>> hosted;
+  std::vector<int> chain; // of each stage: its first stage
+  bool severalChains = false;
+  std::vector<double> forwardEnd, inputEnd, memory, freeAt, first, last;
+  std::vector<int> nextForward, nextInput, nextWeight;
+  std::vector<std::deque<std::pair<double, double>>> releases;
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> wakes;
+};
+
+} // namespace braid::plan
+
+#endif // BRAID_LIB_PLAN_SEARCH_LISTSCHEDULER_H
