@@ -8,6 +8,7 @@
 #include "BalanceTables.h"
 
 #include "braid/Plan/Balance/SampleManifest.h"
+#include "braid/Plan/Support/Json.h"
 
 #include <cstdio>
 
@@ -47,63 +48,41 @@ static std::vector<int> renumbered(const std::vector<int> &samples, const std::v
   return result;
 }
 
-static std::string list(const std::vector<int> &values) {
-  std::string text = "[";
-  for (size_t at = 0; at < values.size(); ++at)
-    text += (at ? ", " : "") + std::to_string(values[at]);
-  return text + "]";
-}
-
-static std::string list(const std::vector<double> &values) {
-  std::string text = "[";
-  for (size_t at = 0; at < values.size(); ++at)
-    text += (at ? ", " : "") + format("%.6g", values[at]);
-  return text + "]";
-}
-
-static std::string jsonText(std::string_view text) {
-  std::string result = "\"";
-  for (char letter : text) {
-    if (letter == '"' || letter == '\\')
-      result += '\\';
-    if (static_cast<unsigned char>(letter) < ' ')
-      result += format("\\u%04x", letter);
-    else
-      result += letter;
-  }
-  return result + "\"";
-}
-
-static std::string stepJson(const sim::SampleSet &set, const Options &options, const Comparison &comparison,
-                            const std::vector<int> &batch) {
+static Json stepJson(const sim::SampleSet &set, const Options &options, const Comparison &comparison,
+                     const std::vector<int> &batch) {
   SampleLoads samples = set.samples.select(batch);
-  std::string text = "{\"set\": " + jsonText(set.name) + ", \"seed\": " + std::to_string(options.tables.balance.seed) +
-                     ", \"step\": " + std::to_string(options.step) + ", \"samples\": " + std::to_string(batch.size()) +
-                     ", \"microbatches\": " + std::to_string(options.tables.microbatches) +
-                     ", \"stages\": " + list(set.split) + format(", \"bound\": %.9g", comparison.bound) +
-                     ", \"effective_microbatches\": " + std::to_string(comparison.effective) + ", \"methods\": [";
+  Json methods = Json::array();
   for (int method = 0; method < numMethods; ++method) {
     const MethodFigures &figures = comparison.methods[method];
     MicrobatchLoads loads = loadsOf(set.model, samples, figures.assignment);
-    text += (method ? ",\n {" : "\n {") + ("\"name\": " + jsonText(methodName(static_cast<Method>(method)))) +
-            format(", \"step_time\": %.9g, \"peak_rows\": %.9g", figures.stepTime, figures.peakMemory) +
-            ", \"variation\": " + list(figures.variation) + ", \"deviation\": " + list(figures.deviation) +
-            ", \"loads\": {";
+    Json forwards = Json::object(), encoder = Json::array(), language = Json::array();
     for (int component = 0; component < loads.components; ++component) {
-      std::vector<double> forwards;
+      Json &ofComponent = forwards[set.model.components[component].name] = Json::array();
       for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
-        forwards.push_back(loads.forward(component, microbatch));
-      text += (component ? ", " : "") + jsonText(set.model.components[component].name) + ": " + list(forwards);
+        ofComponent.push_back(loads.forward(component, microbatch));
     }
-    text += "}, \"encoder\": [";
-    for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
-      text += (microbatch ? ", " : "") + list(renumbered(figures.assignment.samples[microbatch], batch));
-    text += "], \"language\": [";
-    for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
-      text += (microbatch ? ", " : "") + list(renumbered(figures.assignment.languageSamples(microbatch), batch));
-    text += "]}";
+    for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch) {
+      encoder.push_back(renumbered(figures.assignment.samples[microbatch], batch));
+      language.push_back(renumbered(figures.assignment.languageSamples(microbatch), batch));
+    }
+    methods.push_back({{"name", methodName(static_cast<Method>(method))},
+                       {"step_time", figures.stepTime},
+                       {"peak_rows", figures.peakMemory},
+                       {"variation", figures.variation},
+                       {"deviation", figures.deviation},
+                       {"loads", std::move(forwards)},
+                       {"encoder", std::move(encoder)},
+                       {"language", std::move(language)}});
   }
-  return text + "]}";
+  return {{"set", set.name},
+          {"seed", options.tables.balance.seed},
+          {"step", options.step},
+          {"samples", batch.size()},
+          {"microbatches", options.tables.microbatches},
+          {"stages", set.split},
+          {"bound", comparison.bound},
+          {"effective_microbatches", comparison.effective},
+          {"methods", std::move(methods)}};
 }
 
 static std::string stepText(const sim::SampleSet &set, const Options &options, const Comparison &comparison,
@@ -178,7 +157,7 @@ static Status run(const Options &options) {
     if (!comparison)
       return Error{file + ": " + comparison.error()};
     if (options.format == "json")
-      text += (text.empty() ? "[" : ",\n") + stepJson(*set, options, *comparison, batch);
+      text += (text.empty() ? "[" : ",\n") + jsonText(stepJson(*set, options, *comparison, batch));
     else
       text += (text.empty() ? "" : "\n") + stepText(*set, options, *comparison, batch);
     if (options.manifest.empty())

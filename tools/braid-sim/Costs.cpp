@@ -154,8 +154,11 @@ static Status printAmdp(const Tables &tables) {
   return {};
 }
 
-static Status printHeterogeneous() {
-  Result<HeterogeneousComparison> compared = compareHeterogeneous();
+static Status printHeterogeneous(const Tables &tables) {
+  Result<TextTable> table = tables.read("hetero.csv");
+  if (!table)
+    return Error{table.error()};
+  Result<HeterogeneousComparison> compared = compareHeterogeneous(*table);
   if (!compared)
     return Error{compared.error()};
   std::printf("%s", compared->str().c_str());
@@ -181,7 +184,7 @@ static Status run(const Options &options) {
     if (Status status = printAmdp(tables); !status)
       return status;
   if (all || options.table == "hetero")
-    if (Status status = printHeterogeneous(); !status)
+    if (Status status = printHeterogeneous(tables); !status)
       return status;
   return {};
 }

@@ -7,8 +7,8 @@
 
 #include "Input.h"
 
+#include "braid/Plan/Draw/Draw.h"
 #include "braid/Plan/Schedule/Grid.h"
-#include "braid/Plan/Simulator/Draw.h"
 
 using namespace braid;
 using namespace braid::plan;

@@ -25,9 +25,9 @@ static Status run(const Options &options) {
   Result<std::vector<Profile>> profiles = parseProfiles(*text, options.profile);
   if (!profiles)
     return Error{profiles.error()};
-  std::vector<CostCurve> curves;
+  std::vector<FittedCurve> curves;
   for (const Profile &profile : *profiles) {
-    Result<CostCurve> curve = fitCurve(profile);
+    Result<FittedCurve> curve = fitCurve(profile);
     if (!curve)
       return Error{options.profile + ": " + curve.error()};
     curves.push_back(*curve);

@@ -17,7 +17,7 @@ using namespace braid::plan;
 
 namespace {
 struct Options {
-  std::string input, output;
+  std::string input, samples, curves, output;
   int keep = 5;
 };
 } // namespace
@@ -30,6 +30,47 @@ static void print(const PlannerProblem &problem, const Evaluation &evaluation) {
               evaluation.peakBytes / 1e9, problem.hardware.memory / 1e9, evaluation.fullest.c_str());
 }
 
+/// Takes sizes from --samples and times from --curves.
+static Status complete(PlannerProblem &problem, const Options &options) {
+  if (!options.curves.empty()) {
+    Result<std::string> text = sim::readFile("file of curves", options.curves);
+    if (!text)
+      return Error{text.error()};
+    Result<std::vector<FittedCurve>> curves = parseCurves(*text, options.curves);
+    if (!curves)
+      return Error{curves.error()};
+    if (Status status = useCurves(problem, *curves); !status)
+      return Error{options.curves + ": " + status.error()};
+  }
+  if (options.samples.empty()) {
+    for (const PlannerComponent &component : problem.components)
+      if (!component.tokensColumn.empty())
+        return Error{options.input + ": component '" + component.name +
+                     "' takes its sizes from samples; give their table with --samples"};
+    return {};
+  }
+  Result<std::string> text = sim::readFile("sample table", options.samples);
+  if (!text)
+    return Error{text.error()};
+  Result<TextTable> table = TextTable::parse(*text, options.samples);
+  if (!table)
+    return Error{table.error()};
+  Result<ProfilingBatch> batch = useSamples(problem, *table);
+  if (!batch)
+    return Error{batch.error()};
+  std::printf("%zu samples of %s", table->rows.size(), options.samples.c_str());
+  if (batch->groups > 0 && batch->size > 0)
+    std::printf("; %d are the smallest batch whose loads always split the devices alike, %d : %d of %d", batch->size,
+                batch->split[0], batch->split[1], batch->groups);
+  else if (batch->groups > 0)
+    std::printf("; no batch of them splits the devices alike, so all stand for themselves");
+  std::printf("\n");
+  for (const PlannerComponent &component : problem.components)
+    std::printf("  %s: %.4g sequences of %.0f tokens a sample\n", component.name.c_str(), component.segments,
+                component.model.sequence);
+  return {};
+}
+
 static Status run(const Options &options) {
   Result<std::string> text = sim::readFile("model", options.input);
   if (!text)
@@ -37,6 +78,8 @@ static Status run(const Options &options) {
   Result<PlannerProblem> problem = parsePlannerProblem(*text, options.input);
   if (!problem)
     return Error{problem.error()};
+  if (Status status = complete(*problem, options); !status)
+    return status;
   auto start = std::chrono::steady_clock::now();
   Result<PlannerResult> found = searchPlans(*problem, {.keep = options.keep});
   if (!found)
@@ -67,6 +110,8 @@ void addPlan(CLI::App &app) {
   CLI::App *command =
       app.add_subcommand("plan", "Choose meshes, layouts, stages and schedule of a model; docs/Costs.md, section 5");
   command->add_option("model", options->input, "YAML file of the model, the batch and the cluster")->required();
+  command->add_option("--samples", options->samples, "CSV file of sample sizes, for components that name its columns");
+  command->add_option("--curves", options->curves, "Curves that fit printed, for components of their units' names");
   command->add_option("-o,--output", options->output, "Write the chosen plan.yaml here; - is standard output");
   command->add_option("--keep", options->keep, "Plans to print")->check(CLI::Range(1, 100))->capture_default_str();
   sim::onRun(command, options, run);

@@ -8,7 +8,9 @@
 #include "SampleSet.h"
 
 #include "braid/Plan/Balance/StableBatch.h"
+#include "braid/Plan/Cost/CostCurve.h"
 #include "braid/Plan/Schedule/Partition.h"
+#include "braid/Plan/Support/TextTable.h"
 
 #include <cmath>
 #include <filesystem>
@@ -44,14 +46,13 @@ void sim::addSampleOptions(CLI::App *command, SampleOptions &options) {
   command->add_option("-c,--latency", options.latency, "Time from one stage to the next")->capture_default_str();
 }
 
-static Result<LoadModel> parseCost(const std::string &text) {
-  LoadModel cost;
+static Result<CostCurve> parseCost(const std::string &text) {
+  CostCurve cost;
   std::istringstream in(text);
   char comma[2] = {}, rest = 0;
-  if (!(in >> cost.quadratic >> comma[0] >> cost.linear >> comma[1] >> cost.constant) || comma[0] != ',' ||
-      comma[1] != ',' || in >> rest)
+  if (!(in >> cost.a >> comma[0] >> cost.b >> comma[1] >> cost.c) || comma[0] != ',' || comma[1] != ',' || in >> rest)
     return Error{"'" + text + "' is no cost; write A,B,C as in 1e-4,6.4,210"};
-  for (double value : {cost.quadratic, cost.linear, cost.constant})
+  for (double value : {cost.a, cost.b, cost.c})
     if (!std::isfinite(value) || value < 0)
       return Error{"the cost '" + text + "' has a negative or infinite part; write A,B,C from 0"};
   return cost;
@@ -88,39 +89,39 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
   Result<std::string> text = readFile("sample table", path);
   if (!text)
     return Error{text.error()};
-  Result<SampleTable> table = SampleTable::parse(*text, path);
+  Result<TextTable> table = TextTable::parse(*text, path);
   if (!table)
     return Error{table.error()};
   size_t encoders = options.encoders.size();
-  std::vector<double> language(table->rows());
+  std::vector<double> language(table->rows.size());
   std::vector<int> layers;
-  auto addComponent = [&](const std::string &name, const LoadModel &cost, const std::vector<double> &rows,
+  auto addComponent = [&](const std::string &name, const CostCurve &cost, const std::vector<double> &rows,
                           const std::vector<double> &segments) {
     std::vector<double> loads(rows.size());
     for (size_t sample = 0; sample < rows.size(); ++sample)
-      loads[sample] = cost.of(rows[sample], segments.empty() ? 1 : segments[sample]);
+      loads[sample] = cost.ofSample(rows[sample], segments.empty() ? 1 : segments[sample]);
     set.samples.loads.push_back(std::move(loads));
     set.samples.rows.push_back(rows);
-    set.model.components.push_back({.name = name, .shares = {}, .constant = cost.constant, .memoryPerRow = 1});
+    set.model.components.push_back({.name = name, .shares = {}, .constant = cost.c, .memoryPerRow = 1});
   };
   for (size_t encoder = 0; encoder < encoders; ++encoder) {
     const std::string &spec = options.encoders[encoder];
     size_t slash = spec.find('/');
-    Result<std::vector<double>> rows = table->column(spec.substr(0, slash));
+    Result<std::vector<double>> rows = table->sizes(spec.substr(0, slash));
     if (!rows)
-      return Error{path + ": " + rows.error()};
+      return Error{rows.error()};
     std::vector<double> segments;
     if (slash != std::string::npos) {
-      Result<std::vector<double>> found = table->column(spec.substr(slash + 1));
+      Result<std::vector<double>> found = table->sizes(spec.substr(slash + 1));
       if (!found)
-        return Error{path + ": " + found.error()};
+        return Error{found.error()};
       segments = std::move(*found);
     }
     Result<std::string> costText = valueFor(options.encoderCosts, encoder, encoders, "costs");
     Result<int> count = valueFor(options.encoderLayers, encoder, encoders, "numbers of layers");
     if (!costText || !count)
       return Error{costText ? count.error() : costText.error()};
-    Result<LoadModel> cost = parseCost(*costText);
+    Result<CostCurve> cost = parseCost(*costText);
     if (!cost)
       return Error{cost.error()};
     layers.push_back(*count);
@@ -129,13 +130,13 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
       language[sample] += (*rows)[sample];
   }
   if (!options.text.empty()) {
-    Result<std::vector<double>> rows = table->column(options.text);
+    Result<std::vector<double>> rows = table->sizes(options.text);
     if (!rows)
-      return Error{path + ": " + rows.error()};
+      return Error{rows.error()};
     for (size_t sample = 0; sample < rows->size(); ++sample)
       language[sample] += (*rows)[sample];
   }
-  Result<LoadModel> cost = parseCost(options.languageCost);
+  Result<CostCurve> cost = parseCost(options.languageCost);
   if (!cost)
     return Error{cost.error()};
   layers.push_back(options.languageLayers);

@@ -17,9 +17,9 @@ constexpr double encoderWeight = 5;
 
 namespace {
 /// Loads are divided by their component's mean, so that the components of any set compare.
-class Exchange {
+class Evener {
 public:
-  Exchange(const SampleLoads &samples, Assignment &assignment)
+  Evener(const SampleLoads &samples, Assignment &assignment)
       : components(samples.components()), members(assignment.samples), excess(members.size() * components),
         load(size_t(samples.size()) * components) {
     for (int component = 0; component < components; ++component) {
@@ -119,7 +119,7 @@ private:
 
 void evenOut(const SampleLoads &samples, Assignment &assignment, int64_t tests) {
   if (assignment.microbatches() > 1)
-    Exchange(samples, assignment).run(tests);
+    Evener(samples, assignment).run(tests);
 }
 
 } // namespace braid::plan

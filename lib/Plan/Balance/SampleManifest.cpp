@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Balance/SampleManifest.h"
+#include "braid/Plan/Support/Json.h"
 #include "braid/Plan/Support/Random.h"
 
 #include <cstdio>
@@ -39,26 +40,16 @@ uint64_t SampleManifest::hash() const {
 std::string SampleManifest::json() const {
   char hashText[17];
   std::snprintf(hashText, sizeof hashText, "%016llx", static_cast<unsigned long long>(hash()));
-  std::string text = "{\"seed\": " + std::to_string(seed) + ", \"step\": " + std::to_string(step) + ", \"hash\": \"" +
-                     hashText + "\", \"replicas\": [";
+  Json list = Json::array();
   for (size_t replica = 0; replica < replicas.size(); ++replica) {
-    text += replica ? ",\n  {" : "\n  {";
+    Json &json = list.emplace_back();
     for (bool language : {false, true}) {
-      text += language ? ",\n   \"language\": [" : "\"encoder\": [";
-      for (int microbatch = 0; microbatch < replicas[replica].assignment.microbatches(); ++microbatch) {
-        text += microbatch ? ", [" : "[";
-        std::string separator;
-        for (int sample : samplesOf(static_cast<int>(replica), microbatch, language)) {
-          text += separator + std::to_string(sample);
-          separator = ", ";
-        }
-        text += "]";
-      }
-      text += "]";
+      Json &microbatches = json[language ? "language" : "encoder"] = Json::array();
+      for (int microbatch = 0; microbatch < replicas[replica].assignment.microbatches(); ++microbatch)
+        microbatches.push_back(samplesOf(static_cast<int>(replica), microbatch, language));
     }
-    text += "}";
   }
-  return text + "]}\n";
+  return jsonText({{"seed", seed}, {"step", step}, {"hash", hashText}, {"replicas", std::move(list)}}) + "\n";
 }
 
 Result<SampleManifest> makeManifest(Balancer &balancer, const SampleLoads &index, int count, int replicas,

@@ -95,12 +95,62 @@ static double perDevice(const PlannerProblem &problem, const Evaluation &evaluat
   return problem.batch / evaluation.time() / evaluation.candidate.ranks();
 }
 
-static HeterogeneousRow rowOf(const std::string &label, double low, double high, const PlannerProblem &problem,
+namespace {
+/// What oracles/hetero.csv says of a workload's gain in throughput.
+struct Published {
+  double low = 0, high = 0; // percent
+  /// Where the table prints them, TP/CP/PP/DP: both components of the homogeneous run, then encoder and language model.
+  std::string homogeneous, heterogeneous;
+};
+} // namespace
+
+/// "same" is the workload of the row before.
+static Result<Published> publishedGain(const TextTable &table, const std::string &mode, const std::string &workload) {
+  Published published;
+  std::string current;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    if (std::string own = table.text(row, "workload"); own != "same")
+      current = own;
+    if (current != workload || table.text(row, "mode") != mode)
+      continue;
+    if (std::string layouts = table.text(row, "layout_homogeneous_tp/cp/pp/dp"); !layouts.empty()) {
+      published.homogeneous = layouts;
+      published.heterogeneous = table.text(row, "layout_heterogeneous");
+    }
+    std::string quantity = table.text(row, "quantity"), gain = table.text(row, "heterogeneous");
+    if (quantity != "tflops_per_gpu_gain" && quantity != "gain")
+      continue;
+    int read = std::sscanf(gain.c_str(), "%lf..%lf", &published.low, &published.high);
+    if (read < 1)
+      return Error{table.name + ":" + std::to_string(table.lines[row]) + " has the gain '" + gain +
+                   "'; write a number, or a range as in 7.3..12.7"};
+    if (read == 1)
+      published.high = published.low;
+    if (published.low > published.high)
+      std::swap(published.low, published.high);
+    return published;
+  }
+  return Error{table.name + " has no gain of the " + mode + " workload '" + workload + "'; add its row"};
+}
+
+/// The layout after `prefix` in a cell as "enc 1/1/1/32; LLM 2/8/1/2".
+static Result<Parallelism> layoutAfter(const std::string &cell, const std::string &prefix) {
+  Parallelism layout{.zero = 1};
+  size_t at = cell.find(prefix);
+  if (at == std::string::npos || std::sscanf(cell.c_str() + at + prefix.size(), "%d/%d/%d/%d", &layout.tp, &layout.cp,
+                                             &layout.pp, &layout.dp) != 4)
+    return Error{"'" + cell + "' has no layout" + (prefix.empty() ? "" : " after '" + prefix + "'") +
+                 "; write TP/CP/PP/DP, as in 2/8/1/2"};
+  layout.sequenceParallel = layout.tp > 1;
+  return layout;
+}
+
+static HeterogeneousRow rowOf(const std::string &label, const Published &published, const PlannerProblem &problem,
                               const Evaluation &homogeneous, const Evaluation &heterogeneous) {
   HeterogeneousRow row;
   row.label = label;
-  row.low = low;
-  row.high = high;
+  row.low = published.low;
+  row.high = published.high;
   row.predicted = 100 * (perDevice(problem, heterogeneous) / perDevice(problem, homogeneous) - 1);
   row.reshardShare = heterogeneous.parts.reshard / heterogeneous.time();
   row.homogeneous = homogeneous.candidate.str();
@@ -149,70 +199,90 @@ static Result<Evaluation> bestBeside120B(PlannerProblem problem, Placement place
   return *best;
 }
 
-Result<HeterogeneousComparison> compareHeterogeneous() {
+namespace {
+/// A row of the table, and what it leaves to be assumed.
+struct Workload {
+  const char *label, *mode, *workload;
+  double encoder, language, context; // billions of parameters, tokens
+  int batch, devices;
+  int more = 0;          // devices for a disjoint encoder
+  double microbatch = 1; // of the homogeneous run, where its layout is printed
+};
+} // namespace
+
+static const Workload workloads[] = {
+    {.label = "colocated 1B + 7B, 64K, 32 devices",
+     .mode = "colocated",
+     .workload = "1B enc + 7B LLM, 64K tokens, 75% vision, GBS 4, 2 micro-batches",
+     .encoder = 1,
+     .language = 7,
+     .context = 65536,
+     .batch = 4,
+     .devices = 32,
+     .microbatch = 2},
+    {.label = "disjoint 7.2B + 120B, 8K, 264 for 256 devices",
+     .mode = "non-colocated",
+     .workload = "7.2B enc + 120B LLM, 8K tokens, 75% vision, GBS 256",
+     .encoder = 7.2,
+     .language = 120,
+     .context = 8192,
+     .batch = 256,
+     .devices = 264},
+    {"colocated 1B + 14B, 128K, 64 devices", "colocated", "1B+14B, 128K", 1, 14, 131072, 4, 64},
+    {"colocated 3B + 120B, 8K, 256 devices", "colocated", "3B+120B", 3, 120, 8192, 256, 256},
+    {"colocated 6B + 120B, 8K", "colocated", "6B+120B", 6, 120, 8192, 256, 256},
+    {"colocated 12B + 120B, 8K", "colocated", "12B+120B", 12, 120, 8192, 256, 256},
+    {"disjoint 12B + 120B, 8K", "non-colocated", "12B+120B", 12, 120, 8192, 256, 256},
+    {"disjoint 1B + 14B, 8K, 64 devices", "non-colocated", "14B LLM rows", 1, 14, 8192, 64, 64, 8},
+    {"disjoint 6B + 120B, 16K", "non-colocated", "one 6B 16K row", 6, 120, 16384, 256, 256},
+};
+
+/// Both runs of a workload: in the layouts that are printed, or else the best of each kind.
+static Result<HeterogeneousRow> compareWorkload(const Workload &one, const Published &published) {
+  PlannerProblem problem = problemOf(one.encoder, one.language, one.context, one.batch, one.devices);
+  Placement placement = std::string(one.mode) == "colocated" ? Placement::Colocated : Placement::Disjoint;
+  const bool printed = !published.homogeneous.empty(), large = one.language == 120;
+  Result<Evaluation> homogeneous = Error{""}, heterogeneous = Error{""};
+  if (printed) {
+    Result<Parallelism> both = layoutAfter(published.homogeneous, ""),
+                        encoder = layoutAfter(published.heterogeneous, "enc "),
+                        language = layoutAfter(published.heterogeneous, "LLM ");
+    for (const Result<Parallelism> *layout : {&both, &encoder, &language})
+      if (!*layout)
+        return Error{layout->error()};
+    Candidate together, apart;
+    together.placement = Placement::Together;
+    together.microbatch = one.microbatch;
+    together.language.parallel = together.encoder.parallel = *both;
+    apart.placement = placement;
+    apart.encoder.parallel = *encoder;
+    apart.language.parallel = *language;
+    homogeneous = evaluateLayouts(problem, together);
+    heterogeneous = evaluateLayouts(problem, apart);
+  } else if (large) {
+    homogeneous = bestBeside120B(problem, Placement::Together);
+    heterogeneous = bestBeside120B(problem, placement);
+  } else {
+    homogeneous = bestOf(problem, Placement::Together, one.devices);
+    heterogeneous = bestOf(problem, placement, one.devices + one.more);
+  }
+  if (!homogeneous || !heterogeneous)
+    return Error{homogeneous ? heterogeneous.error() : homogeneous.error()};
+  HeterogeneousRow row = rowOf(one.label, published, problem, *homogeneous, *heterogeneous);
+  row.searched = !printed;
+  return row;
+}
+
+Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table) {
   HeterogeneousComparison result;
-  auto addGiven = [&](const std::string &label, double published, const PlannerProblem &problem,
-                      const Candidate &homogeneous, const Candidate &heterogeneous) -> Status {
-    Result<Evaluation> one = evaluateLayouts(problem, homogeneous), other = evaluateLayouts(problem, heterogeneous);
-    if (!one || !other)
-      return Error{label + ": " + (one ? other.error() : one.error())};
-    result.rows.push_back(rowOf(label, published, published, problem, *one, *other));
-    return {};
-  };
-  auto layout = [](int tp, int cp, int pp, int dp) {
-    return Parallelism{.tp = tp, .cp = cp, .pp = pp, .dp = dp, .sequenceParallel = tp > 1, .zero = 1};
-  };
-  Candidate together, colocated, disjoint;
-  together.placement = Placement::Together;
-  colocated.placement = Placement::Colocated;
-  disjoint.placement = Placement::Disjoint;
-
-  // Layouts as printed, TP/CP/PP/DP.
-  together.language.parallel = together.encoder.parallel = layout(4, 8, 1, 1);
-  together.microbatch = 2;
-  colocated.language.parallel = layout(2, 8, 1, 2);
-  colocated.encoder.parallel = layout(1, 1, 1, 32);
-  if (Status status =
-          addGiven("colocated 1B + 7B, 64K, 32 devices", 49.3, problemOf(1, 7, 65536, 4, 32), together, colocated);
-      !status)
-    return Error{status.error()};
-  together.language.parallel = together.encoder.parallel = layout(8, 1, 2, 16);
-  together.microbatch = 1;
-  disjoint.language.parallel = layout(8, 1, 2, 16);
-  disjoint.encoder.parallel = layout(1, 1, 1, 8);
-  if (Status status = addGiven("disjoint 7.2B + 120B, 8K, 264 for 256 devices", 9.6,
-                               problemOf(7.2, 120, 8192, 256, 264), together, disjoint);
-      !status)
-    return Error{status.error()};
-
-  // Layouts that are not printed: the best of each kind.
-  struct Searched {
-    const char *label;
-    Placement placement;
-    double encoder, language, context;
-    int batch, devices, more; // more: devices for a disjoint encoder
-    double low, high;
-  };
-  const Searched searched[] = {
-      {"colocated 1B + 14B, 128K, 64 devices", Placement::Colocated, 1, 14, 131072, 4, 64, 0, 34, 34},
-      {"colocated 3B + 120B, 8K, 256 devices", Placement::Colocated, 3, 120, 8192, 256, 256, 0, 21.6, 21.6},
-      {"colocated 6B + 120B, 8K", Placement::Colocated, 6, 120, 8192, 256, 256, 0, -0.7, -0.7},
-      {"colocated 12B + 120B, 8K", Placement::Colocated, 12, 120, 8192, 256, 256, 0, -8, -8},
-      {"disjoint 12B + 120B, 8K", Placement::Disjoint, 12, 120, 8192, 256, 256, 0, 7.3, 12.7},
-      {"disjoint 1B + 14B, 8K, 64 devices", Placement::Disjoint, 1, 14, 8192, 64, 64, 8, -11.3, -5.4},
-      {"disjoint 6B + 120B, 16K", Placement::Disjoint, 6, 120, 16384, 256, 256, 0, -2.3, -2.3},
-  };
-  for (const Searched &one : searched) {
-    PlannerProblem problem = problemOf(one.encoder, one.language, one.context, one.batch, one.devices);
-    bool large = one.language == 120;
-    Result<Evaluation> homogeneous =
-        large ? bestBeside120B(problem, Placement::Together) : bestOf(problem, Placement::Together, one.devices);
-    Result<Evaluation> heterogeneous =
-        large ? bestBeside120B(problem, one.placement) : bestOf(problem, one.placement, one.devices + one.more);
-    if (!homogeneous || !heterogeneous)
-      return Error{std::string(one.label) + ": " + (homogeneous ? heterogeneous.error() : homogeneous.error())};
-    result.rows.push_back(rowOf(one.label, one.low, one.high, problem, *homogeneous, *heterogeneous));
-    result.rows.back().searched = true;
+  for (const Workload &one : workloads) {
+    Result<Published> published = publishedGain(table, one.mode, one.workload);
+    if (!published)
+      return Error{published.error()};
+    Result<HeterogeneousRow> row = compareWorkload(one, *published);
+    if (!row)
+      return Error{std::string(one.label) + ": " + row.error()};
+    result.rows.push_back(std::move(*row));
   }
   for (double encoder : {1.0, 3.0, 6.0, 9.0, 12.0}) {
     PlannerProblem problem = problemOf(encoder, 120, 8192, 256, 256);

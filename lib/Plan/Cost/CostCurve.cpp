@@ -7,16 +7,16 @@
 
 #include "braid/Plan/Cost/CostCurve.h"
 #include "../Support/YamlReader.h"
+#include "braid/Plan/Support/Json.h"
 #include "braid/Plan/Support/LeastSquares.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <sstream>
 
 namespace braid::plan {
 
-Result<CostCurve> fitCurve(const Profile &profile) {
+Result<FittedCurve> fitCurve(const Profile &profile) {
   Observations observations;
   std::set<double> sizes;
   for (auto [tokens, seconds] : profile.points) {
@@ -31,7 +31,7 @@ Result<CostCurve> fitCurve(const Profile &profile) {
   Result<std::vector<double>> constants = nonNegativeLeastSquares(observations);
   if (!constants)
     return Error{"the profile of unit '" + profile.unit + "': " + constants.error()};
-  CostCurve curve{profile.unit, profile.tp, profile.cp, (*constants)[0], (*constants)[1], (*constants)[2]};
+  FittedCurve curve{profile.unit, profile.tp, profile.cp, {(*constants)[0], (*constants)[1], (*constants)[2]}};
   curve.points = static_cast<int>(profile.points.size());
   for (double error : relativeErrors(observations, *constants)) {
     curve.rmsError += error * error / curve.points;
@@ -83,11 +83,11 @@ Result<std::vector<Profile>> parseProfiles(const std::string &text, const std::s
   return profiles;
 }
 
-Result<std::vector<CostCurve>> parseCurves(const std::string &text, const std::string &fileName) {
+Result<std::vector<FittedCurve>> parseCurves(const std::string &text, const std::string &fileName) {
   static const std::vector<std::string> known = {"unit", "tp", "cp", "a", "b", "c", "points", "rms_error", "max_error"};
-  std::vector<CostCurve> curves;
+  std::vector<FittedCurve> curves;
   Status status = readList(text, fileName, "curves", [&](const YAML::Node &node) {
-    CostCurve &curve = curves.emplace_back();
+    FittedCurve &curve = curves.emplace_back();
     yaml::readKeys(node, "a curve", known, [&](const std::string &key, const YAML::Node &value) {
       std::string what = key + " of a curve";
       if (key == "unit")
@@ -97,9 +97,9 @@ Result<std::vector<CostCurve>> parseCurves(const std::string &text, const std::s
          : key == "cp" ? curve.cp
                        : curve.points) = static_cast<int>(yaml::integerOf(value, what, 1, 1 << 20));
       else
-        (key == "a"           ? curve.a
-         : key == "b"         ? curve.b
-         : key == "c"         ? curve.c
+        (key == "a"           ? curve.curve.a
+         : key == "b"         ? curve.curve.b
+         : key == "c"         ? curve.curve.c
          : key == "rms_error" ? curve.rmsError
                               : curve.maxError) = yaml::numberOf(value, what, 0, 1e12);
     });
@@ -111,23 +111,19 @@ Result<std::vector<CostCurve>> parseCurves(const std::string &text, const std::s
   return curves;
 }
 
-std::string curvesJson(const std::vector<CostCurve> &curves) {
-  std::ostringstream text;
-  text.precision(17);
-  text << "{\"curves\": [";
-  const char *separator = "\n";
-  for (const CostCurve &curve : curves) {
-    std::string unit;
-    for (char letter : curve.unit) // what JSON wants escaped, and what YAML would read otherwise
-      unit += letter == '"' || letter == '\\' ? std::string("\\") + letter : std::string(1, letter);
-    text << separator << "  {\"unit\": \"" << unit << "\", \"tp\": " << curve.tp << ", \"cp\": " << curve.cp
-         << ", \"a\": " << curve.a << ", \"b\": " << curve.b << ", \"c\": " << curve.c
-         << ", \"points\": " << curve.points << ", \"rms_error\": " << curve.rmsError
-         << ", \"max_error\": " << curve.maxError << "}";
-    separator = ",\n";
-  }
-  text << "\n]}\n";
-  return text.str();
+std::string curvesJson(const std::vector<FittedCurve> &curves) {
+  Json list = Json::array();
+  for (const FittedCurve &one : curves)
+    list.push_back({{"unit", one.unit},
+                    {"tp", one.tp},
+                    {"cp", one.cp},
+                    {"a", one.curve.a},
+                    {"b", one.curve.b},
+                    {"c", one.curve.c},
+                    {"points", one.points},
+                    {"rms_error", one.rmsError},
+                    {"max_error", one.maxError}});
+  return jsonText({{"curves", std::move(list)}}, 2) + "\n";
 }
 
 } // namespace braid::plan

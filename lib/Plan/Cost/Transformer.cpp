@@ -49,19 +49,10 @@ Status Transformer::check() const {
   return {};
 }
 
-static const std::vector<std::string> &recomputeNames() {
-  static const std::vector<std::string> names = {"none", "selective", "full"};
-  return names;
+const char *spelling(Recompute recompute) {
+  static const char *const names[] = {"none", "selective", "full"};
+  return names[static_cast<int>(recompute)];
 }
-
-Result<Recompute> parseRecompute(const std::string &name) {
-  for (size_t i = 0; i < recomputeNames().size(); ++i)
-    if (recomputeNames()[i] == name)
-      return static_cast<Recompute>(i);
-  return Error{"unknown recompute policy '" + name + "'" + suggest(name, recomputeNames())};
-}
-
-const char *spelling(Recompute recompute) { return recomputeNames()[static_cast<int>(recompute)].c_str(); }
 
 double boundaryBytes(const Transformer &model, const Parallelism &parallel, double samples) {
   return entry * samples * model.sequence * model.hidden / parallel.cp / (parallel.sequenceParallel ? parallel.tp : 1);

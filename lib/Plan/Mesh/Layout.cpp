@@ -133,8 +133,7 @@ int64_t sizeOf(const Intervals &intervals) {
   return size;
 }
 
-/// Appends, and joins what follows without a gap.
-static void append(Intervals &intervals, Interval next) {
+void append(Intervals &intervals, Interval next) {
   if (next.size() <= 0)
     return;
   if (!intervals.empty() && intervals.back().end == next.begin)

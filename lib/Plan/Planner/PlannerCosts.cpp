@@ -110,11 +110,10 @@ static Piece layerPiece(const PlannerProblem &problem, const PlannerComponent &c
       layerCost(component.model, plan.parallel, plan.recompute, samples * component.segments, problem.hardware);
   auto curve = component.curves.find({plan.parallel.tp, plan.parallel.cp});
   if (curve != component.curves.end()) {
-    auto [a, b, c] = curve->second;
     double tokens = samples * component.segments * component.model.sequence / plan.parallel.cp;
     double factor = problem.hardware.factors[static_cast<int>(Resource::Matmul)];
     cost.forward = {};
-    cost.forward[Resource::Matmul] = ((a * tokens + b) * tokens + c) / factor;
+    cost.forward[Resource::Matmul] = curve->second(tokens) / factor;
     cost.input = cost.weight = cost.forward;
     if (plan.recompute == Recompute::Full)
       cost.recompute = cost.forward;

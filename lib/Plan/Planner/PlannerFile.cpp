@@ -15,20 +15,20 @@ namespace braid::plan {
 
 static void readCurve(const YAML::Node &node, PlannerComponent &component) {
   int tp = 1, cp = 1;
-  std::array<double, 3> curve{};
+  CostCurve curve;
   yaml::readKeys(node, "a curve", {"tp", "cp", "a", "b", "c"}, [&](const std::string &key, const YAML::Node &value) {
     if (key == "tp" || key == "cp")
       (key == "tp" ? tp : cp) = static_cast<int>(yaml::integerOf(value, key + " of a curve", 1, 1 << 20));
     else
-      curve[key[0] - 'a'] = yaml::numberOf(value, key + " of a curve", 0, 1e9);
+      (key == "a" ? curve.a : key == "b" ? curve.b : curve.c) = yaml::numberOf(value, key + " of a curve", 0, 1e9);
   });
   component.curves[{tp, cp}] = curve;
 }
 
 static PlannerComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
   static const std::vector<std::string> known = {
-      "modules", "layers",          "hidden",     "heads",    "key_value_heads", "head_size", "feed_forward",
-      "gated",   "fused_attention", "vocabulary", "sequence", "segments",        "frozen",    "curves"};
+      "modules",         "layers",     "hidden",   "heads",    "key_value_heads", "head_size", "feed_forward", "gated",
+      "fused_attention", "vocabulary", "sequence", "segments", "frozen",          "curves",    "samples"};
   PlannerComponent component;
   component.name = name;
   Transformer &model = component.model;
@@ -48,6 +48,13 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
         yaml::fail(value, of + " must be a list, and is " + yaml::kindOf(value));
       for (const YAML::Node &curve : value)
         readCurve(curve, component);
+    } else if (entry == "samples") {
+      std::string columns = yaml::textOf(value, of);
+      size_t slash = columns.find('/');
+      component.tokensColumn = columns.substr(0, slash);
+      component.segmentsColumn = slash == std::string::npos ? "" : columns.substr(slash + 1);
+      if (component.tokensColumn.empty())
+        yaml::fail(value, of + " names no column; write COLUMN or COLUMN/SEGMENTS, as in vision_tokens/image_count");
     } else if (entry == "layers") {
       model.layers = static_cast<int>(yaml::integerOf(value, of, 1, 1 << 16));
     } else if (entry == "gated") {
@@ -71,9 +78,11 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
   for (auto [needed, given] : {std::pair{"layers", double(model.layers)},
                                {"hidden", model.hidden},
                                {"heads", model.heads},
-                               {"sequence", model.sequence}})
+                               {"sequence", component.tokensColumn.empty() ? model.sequence : 1}})
     if (!(given > 0))
       yaml::fail(key, what + " lacks '" + needed + "'; give its size");
+  if (!component.tokensColumn.empty() && model.sequence > 0)
+    yaml::fail(key, what + " has a sequence and columns of samples; leave one out");
   return component;
 }
 
@@ -144,7 +153,11 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
   }
   if (!hasModel || !hasCluster || !hasBatch)
     return Error{fileName + " lacks '" + (!hasModel ? "model" : !hasCluster ? "cluster" : "batch") + "'; add it"};
-  if (Status check = problem.check(); !check)
+  PlannerProblem sized = problem; // as useSamples() will, to see whether all else is right
+  for (PlannerComponent &component : sized.components)
+    if (!component.tokensColumn.empty())
+      component.model.sequence = 1;
+  if (Status check = sized.check(); !check)
     return Error{fileName + ": " + check.error()};
   return problem;
 }

@@ -150,13 +150,8 @@ private:
     for (size_t lane = 0; lane < rows.lanes.size(); ++lane) {
       if (lane % lanes == 0)
         result.lanes.emplace_back();
-      for (Interval interval : rows.lanes[lane]) {
-        Intervals &list = result.lanes.back();
-        if (!list.empty() && list.back().end == interval.begin)
-          list.back().end = interval.end;
-        else
-          list.push_back(interval);
-      }
+      for (Interval interval : rows.lanes[lane])
+        append(result.lanes.back(), interval);
     }
     return result;
   }

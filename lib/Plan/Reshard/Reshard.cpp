@@ -103,13 +103,8 @@ static Sharding wantedOf(const ValueShape &shape, const Sharding &source, const 
     for (Interval interval : lane) {
       auto at = std::upper_bound(sorted.begin(), sorted.end(), interval.begin,
                                  [](int64_t row, Interval want) { return row < want.end; });
-      for (; at != sorted.end() && at->begin < interval.end; ++at) {
-        Interval common{std::max(at->begin, interval.begin), std::min(at->end, interval.end)};
-        if (!kept.empty() && kept.back().end == common.begin)
-          kept.back().end = common.end;
-        else
-          kept.push_back(common);
-      }
+      for (; at != sorted.end() && at->begin < interval.end; ++at)
+        append(kept, {std::max(at->begin, interval.begin), std::min(at->end, interval.end)});
     }
     lane = std::move(kept);
   }

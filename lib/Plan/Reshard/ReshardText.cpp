@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Reshard/ReshardFile.h"
+#include "braid/Plan/Support/Json.h"
 
 #include <array>
 #include <cstdio>
@@ -89,90 +90,70 @@ std::string printReshard(const ReshardPlan &plan, int mostMessages) {
   return text + "backwards (adjoint)\n" + printSteps(adjoint(plan), mostMessages);
 }
 
-/// A JSON string. Axis names come from files and may hold anything.
-static std::string quoted(const std::string &text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += std::string("\\") + c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::array<char, 8> buffer;
-      std::snprintf(buffer.data(), buffer.size(), "\\u%04x", c);
-      result += buffer.data();
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
-template <typename List, typename Print> static std::string array(const List &list, Print print) {
-  std::string text = "[";
-  for (const auto &item : list)
-    text += (text.size() > 1 ? ", " : "") + print(item);
-  return text + "]";
-}
-
-static std::string json(const std::vector<std::string> &names) { return array(names, quoted); }
-
-static std::string json(const Mesh &mesh) {
-  std::string axes;
+static Json jsonOf(const Mesh &mesh) {
+  Json axes = Json::object();
   for (const auto &[name, size] : mesh.axes)
-    axes += (axes.empty() ? "" : ", ") + quoted(name) + ": " + std::to_string(size);
-  return "{\"ranks\": " + array(mesh.ranks, [](int rank) { return std::to_string(rank); }) + ", \"axes\": {" + axes +
-         "}}";
+    axes[name] = size;
+  return {{"ranks", mesh.ranks}, {"axes", std::move(axes)}};
 }
 
-static std::string json(const Layout &layout) {
-  return "{\"dims\": " + array(layout.dims, [](const auto &axes) { return json(axes); }) +
-         ", \"partial\": " + json(layout.partial) + "}";
-}
+static Json jsonOf(const Layout &layout) { return {{"dims", layout.dims}, {"partial", layout.partial}}; }
 
-static std::string json(const Message &message, int64_t elementBytes) {
-  auto dim = [](const SliceDim &dim) {
-    return "[" + std::to_string(dim.from) + ", " + std::to_string(dim.to) + ", " + std::to_string(dim.size) + "]";
-  };
-  return "{\"from\": " + std::to_string(message.from) + ", \"to\": " + std::to_string(message.to) +
-         ", \"round\": " + std::to_string(message.round) +
-         ", \"bytes\": " + std::to_string(message.elements * elementBytes) +
-         ", \"slices\": " + array(message.slices, [&](const Slice &slice) { return array(slice, dim); }) + "}";
-}
-
-static std::string jsonSteps(const ReshardPlan &plan) {
-  std::string text = "[";
-  for (const ReshardStep &step : plan.steps) {
-    text += text.size() > 1 ? ",\n  " : "\n  ";
-    text += "{\"kind\": " + quoted(std::string(spelling(step.kind))) + ", \"axes\": " + json(step.axes) +
-            ", \"dim\": " + std::to_string(step.dim) + ", \"to_dim\": " + std::to_string(step.toDim) +
-            ", \"before\": " + json(step.before.layout) + ", \"after\": " + json(step.after.layout) +
-            ", \"bytes\": " + std::to_string(step.bytes) + ", \"time\": " + number(step.time);
-    if (step.kind == StepKind::Exchange) {
-      auto message = [&](const Message &message) { return "\n    " + json(message, plan.shape.elementBytes); };
-      text += ", \"rounds\": " + std::to_string(step.exchange.rounds) +
-              ",\n   \"messages\": " + array(step.exchange.messages, message) +
-              ",\n   \"copies\": " + array(step.exchange.copies, message);
-    } else {
-      text += ", \"mesh\": " + json(step.before.mesh);
+static Json jsonOf(const std::vector<Message> &messages, int64_t elementBytes) {
+  Json list = Json::array();
+  for (const Message &message : messages) {
+    Json slices = Json::array();
+    for (const Slice &slice : message.slices) {
+      Json &dims = slices.emplace_back(Json::array());
+      for (const SliceDim &dim : slice)
+        dims.push_back(Json::array({dim.from, dim.to, dim.size}));
     }
-    text += "}";
+    list.push_back({{"from", message.from},
+                    {"to", message.to},
+                    {"round", message.round},
+                    {"bytes", message.elements * elementBytes},
+                    {"slices", std::move(slices)}});
   }
-  return text + "]";
+  return list;
+}
+
+static Json jsonSteps(const ReshardPlan &plan) {
+  Json list = Json::array();
+  for (const ReshardStep &step : plan.steps) {
+    Json &json = list.emplace_back();
+    json = {{"kind", spelling(step.kind)},
+            {"axes", step.axes},
+            {"dim", step.dim},
+            {"to_dim", step.toDim},
+            {"before", jsonOf(step.before.layout)},
+            {"after", jsonOf(step.after.layout)},
+            {"bytes", step.bytes},
+            {"time", step.time}};
+    if (step.kind == StepKind::Exchange) {
+      json["rounds"] = step.exchange.rounds;
+      json["messages"] = jsonOf(step.exchange.messages, plan.shape.elementBytes);
+      json["copies"] = jsonOf(step.exchange.copies, plan.shape.elementBytes);
+    } else {
+      json["mesh"] = jsonOf(step.before.mesh);
+    }
+  }
+  return list;
 }
 
 std::string reshardJson(const ReshardPlan &plan) {
   auto side = [](const Sharding &sharding) {
-    return "{\"mesh\": " + json(sharding.mesh) + ", \"layout\": " + json(sharding.layout) + "}";
+    return Json{{"mesh", jsonOf(sharding.mesh)}, {"layout", jsonOf(sharding.layout)}};
   };
-  std::string text = "{\n \"source\": " + side(plan.source) + ",\n \"destination\": " + side(plan.destination) +
-                     ",\n \"bytes\": " + std::to_string(plan.bytes()) + ",\n \"time\": " + number(plan.time()) +
-                     ",\n \"blocking_time\": " + number(blockingTime(plan)) +
-                     ",\n \"busiest_sent\": " + std::to_string(busiestSent(plan)) + ",\n";
+  Json json = {
+      {"source", side(plan.source)}, {"destination", side(plan.destination)}, {"bytes", plan.bytes()},
+      {"time", plan.time()},         {"blocking_time", blockingTime(plan)},   {"busiest_sent", busiestSent(plan)}};
   if (!isPartial(plan)) {
     LeaderBroadcast leader = leaderBroadcast(plan);
-    text += " \"leader_broadcast\": {\"bytes\": " + std::to_string(leader.bytes) +
-            ", \"busiest_sent\": " + std::to_string(leader.busiestSent) + ", \"time\": " + number(leader.time) + "},\n";
+    json["leader_broadcast"] = {{"bytes", leader.bytes}, {"busiest_sent", leader.busiestSent}, {"time", leader.time}};
   }
-  return text + " \"forwards\": " + jsonSteps(plan) + ",\n \"backwards\": " + jsonSteps(adjoint(plan)) + "\n}\n";
+  json["forwards"] = jsonSteps(plan);
+  json["backwards"] = jsonSteps(adjoint(plan));
+  return jsonText(json) + "\n";
 }
 
 } // namespace braid::plan

@@ -15,7 +15,7 @@ namespace braid::plan {
 
 namespace {
 /// Cells of text in columns as wide as their widest cell.
-class TextTable {
+class AlignedText {
 public:
   void add(const std::string &label, std::vector<std::string> cells) {
     labelWidth = std::max(labelWidth, label.size());
@@ -48,7 +48,7 @@ static std::string cellText(const Action &action) {
 }
 
 std::string drawGrid(const Schedule &schedule, int maxColumns) {
-  TextTable table;
+  AlignedText table;
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     std::vector<std::string> cells;
     const std::vector<Action> &row = schedule.rows[rank];
@@ -73,7 +73,7 @@ std::string drawAround(const Schedule &schedule, const std::vector<Place> &place
       if (rank >= 0 && rank < schedule.ranks())
         rows.insert(rank);
   }
-  TextTable table;
+  AlignedText table;
   int shared = places.empty() ? 0 : places[0].index;
   int previous = -1;
   for (int rank : rows) {

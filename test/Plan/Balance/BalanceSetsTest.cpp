@@ -5,17 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The sets lie in ../shared/oracles/samples from the project's root; some have no licence, so there is no copy here.
+// The sets have no licence that lets a copy lie here: CMake's BRAID_SAMPLE_SETS, or the environment variable of that
+// name, says which folder holds them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Balance/BalanceReport.h"
 #include "braid/Plan/Balance/StableBatch.h"
+#include "braid/Plan/Cost/CostCurve.h"
 #include "braid/Plan/Schedule/Partition.h"
+#include "braid/Plan/Support/TextTable.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -23,27 +27,31 @@
 using namespace braid::plan;
 
 namespace {
-const std::string folder = std::string(BRAID_PLAN_ORACLES) + "/../../../../shared/oracles/samples/";
+std::string folder() {
+  const char *given = std::getenv("BRAID_SAMPLE_SETS");
+  return given ? given : BRAID_SAMPLE_SETS;
+}
 
 class BalanceSets : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
-    if (!std::filesystem::exists(folder))
-      GTEST_SKIP() << "there is no ../shared/oracles/samples beside the project";
-    std::ifstream file(folder + GetParam() + ".csv");
+    if (folder().empty())
+      GTEST_SKIP() << "the sets of sample sizes are not here; configure with -DBRAID_SAMPLE_SETS=FOLDER";
+    std::ifstream file(std::filesystem::path(folder()) / (std::string(GetParam()) + ".csv"));
+    ASSERT_TRUE(file) << "BRAID_SAMPLE_SETS names " << folder() << ", and it has no " << GetParam() << ".csv";
     std::ostringstream text;
     text << file.rdbuf();
-    Result<SampleTable> table = SampleTable::parse(text.str(), GetParam());
+    Result<TextTable> table = TextTable::parse(text.str(), GetParam());
     ASSERT_TRUE(table) << table.error();
-    std::vector<double> vision = *table->column("vision_tokens"), words = *table->column("text_tokens"),
-                        images = *table->column("image_count");
-    const LoadModel encoder{3.28e-4, 5.1, 240}, language{1.72e-4, 6.4, 210};
+    std::vector<double> vision = *table->sizes("vision_tokens"), words = *table->sizes("text_tokens"),
+                        images = *table->sizes("image_count");
+    const CostCurve encoder{3.28e-4, 5.1, 240}, language{1.72e-4, 6.4, 210};
     samples.loads.resize(2);
     samples.rows = {vision, vision};
     for (size_t sample = 0; sample < vision.size(); ++sample) {
       samples.rows[1][sample] += words[sample];
-      samples.loads[0].push_back(encoder.of(vision[sample], images[sample]));
-      samples.loads[1].push_back(language.of(samples.rows[1][sample]));
+      samples.loads[0].push_back(encoder.ofSample(vision[sample], images[sample]));
+      samples.loads[1].push_back(language.ofSample(samples.rows[1][sample]));
     }
     std::vector<int> split = *splitDevices(totalLoads(samples), 8);
     for (int component : {0, 1}) {
@@ -51,7 +59,7 @@ protected:
       std::vector<int> starts = *partitionEvenly(std::vector<double>(layers, 1.0), split[component]);
       starts.push_back(layers);
       StepComponent &made = model.components.emplace_back();
-      made.constant = component ? language.constant : encoder.constant;
+      made.constant = component ? language.c : encoder.c;
       for (int stage = 0; stage < split[component]; ++stage)
         made.shares.push_back(double(starts[stage + 1] - starts[stage]) / layers);
     }

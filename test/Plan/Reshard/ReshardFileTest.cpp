@@ -50,6 +50,7 @@ TEST(ReshardFile, SaysWhatIsWrongAndWhere) {
     EXPECT_NE(problem.error().find(words), std::string::npos) << problem.error();
     EXPECT_EQ(problem.error().rfind("a.yaml:", 0), 0u) << problem.error();
   };
+  refused("source: ", "links: h101\nsource: ", "a.yaml:3:8: unknown hardware 'h101'; did you mean 'h100'?");
   refused("samples:", "sample:", "a.yaml:2:1: unknown key 'sample' in the reshard; did you mean 'samples'?");
   refused("[rows, 8]", "[rows, rows]", "two of the sizes are 'rows'");
   refused("[rows, 8]", "[16, 8]", "samples are given, and the value has no rows");

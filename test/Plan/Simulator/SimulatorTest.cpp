@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Simulator/Simulator.h"
+#include "braid/Plan/Draw/Draw.h"
 #include "braid/Plan/Schedule/Kinds.h"
-#include "braid/Plan/Simulator/Draw.h"
 #include "braid/Plan/Verifier/Verifier.h"
 
 #include <gtest/gtest.h>

@@ -63,7 +63,6 @@ public:
   void setAim(Aim aim) { options.aim = aim; }
   StepTimer &getTimer() { return timer; }
   const StepModel &getModel() const { return model; }
-  const MicrobatchProfile &getProfile() const { return profile; }
   /// No assignment of these samples to this table takes less.
   double boundOf(const SampleLoads &samples) const;
 

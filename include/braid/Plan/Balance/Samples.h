@@ -17,35 +17,9 @@
 #include "braid/Plan/Support/Result.h"
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace braid::plan {
-
-/// Numbers by named column. Rows are samples, in the order of the file.
-struct SampleTable {
-  std::vector<std::string> columns;
-  std::vector<std::vector<double>> values; // [column][row]; an empty cell is NaN
-
-  size_t rows() const { return values.empty() ? 0 : values[0].size(); }
-  /// An error lists the columns there are. A cell that is empty, negative or infinite is an error that names its line.
-  Result<std::vector<double>> column(std::string_view name) const;
-
-  /// Reads comma-separated text whose first line names the columns. `name` is the file's, for errors.
-  static Result<SampleTable> parse(std::string_view text, const std::string &name);
-};
-
-/// Time of a forward over a sample of x rows in s equal segments (images, frames) that attend to themselves only:
-/// quadratic x^2 / s + linear x; and `constant` for each micro-batch, however small. (Entrain, section on the cost
-/// model: T(x) = a x^2 + b x + c)
-struct LoadModel {
-  double quadratic = 0, linear = 1, constant = 0;
-
-  double of(double rows, double segments = 1) const {
-    return quadratic * rows * rows / (segments < 1 ? 1 : segments) + linear * rows;
-  }
-};
 
 struct SampleLoads {
   std::vector<std::vector<double>> loads; // [component][sample]; the language model is the last component

@@ -82,7 +82,8 @@ struct HeterogeneousComparison {
   std::vector<CrossoverPoint> crossover; // beside a language model of 120B
   std::string str() const;
 };
-Result<HeterogeneousComparison> compareHeterogeneous();
+/// Columns mode, workload, quantity, heterogeneous and those of the layouts.
+Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table);
 
 } // namespace braid::plan
 

@@ -28,28 +28,39 @@
 
 namespace braid::plan {
 
+/// T(x) = a x^2 + b x + c: the time of a unit over x rows (tokens). Samples of a micro-batch that do not attend to each
+/// other add up, and c comes once. (Entrain, 2026, cost model)
+struct CostCurve {
+  double a = 0, b = 0, c = 0; // none below 0: more tokens never cost less
+
+  double operator()(double rows) const { return ofSample(rows) + c; }
+  /// What one sample adds, in `segments` equal parts (images, frames) that attend to themselves only; fewer than one
+  /// part is one.
+  double ofSample(double rows, double segments = 1) const {
+    return (a * rows / (segments < 1 ? 1 : segments) + b) * rows;
+  }
+};
+
 struct Profile {
   std::string unit;
   int tp = 1, cp = 1;
   std::vector<std::pair<double, double>> points; // (tokens, seconds)
 };
 
-struct CostCurve {
+struct FittedCurve {
   std::string unit;
   int tp = 1, cp = 1;
-  double a = 0, b = 0, c = 0; // none below 0: more tokens never cost less
+  CostCurve curve;
   int points = 0;
   double rmsError = 0, maxError = 0; // of the fit, relative
-
-  double operator()(double tokens) const { return (a * tokens + b) * tokens + c; }
 };
 
 /// Least squares of relative errors. At least three different sizes are needed.
-Result<CostCurve> fitCurve(const Profile &profile);
+Result<FittedCurve> fitCurve(const Profile &profile);
 
 Result<std::vector<Profile>> parseProfiles(const std::string &text, const std::string &fileName);
-Result<std::vector<CostCurve>> parseCurves(const std::string &text, const std::string &fileName);
-std::string curvesJson(const std::vector<CostCurve> &curves);
+Result<std::vector<FittedCurve>> parseCurves(const std::string &text, const std::string &fileName);
+std::string curvesJson(const std::vector<FittedCurve> &curves);
 
 } // namespace braid::plan
 

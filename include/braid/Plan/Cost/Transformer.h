@@ -56,7 +56,6 @@ struct Parallelism {
 };
 
 enum class Recompute { None, Selective, Full };
-Result<Recompute> parseRecompute(const std::string &name);
 const char *spelling(Recompute recompute);
 
 /// One layer, head or embedding: work of one micro-batch on one rank, and bytes kept from its forward to its backward.

@@ -44,6 +44,8 @@ struct Interval {
 /// What a lane holds of one dimension, in the order in which it stores it. No two overlap, none is empty.
 using Intervals = std::vector<Interval>;
 int64_t sizeOf(const Intervals &intervals);
+/// Appends an interval, joined to the last one where it follows that without a gap. An empty one changes nothing.
+void append(Intervals &intervals, Interval next);
 
 /// Which rows are where. The axes must come first in the row dimension of a layout that is used with these rows.
 struct Rows {

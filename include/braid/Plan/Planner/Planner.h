@@ -14,7 +14,9 @@
 #ifndef BRAID_PLAN_PLANNER_PLANNER_H
 #define BRAID_PLAN_PLANNER_PLANNER_H
 
+#include "braid/Plan/Cost/CostCurve.h"
 #include "braid/Plan/Cost/Transformer.h"
+#include "braid/Plan/Support/TextTable.h"
 
 #include <cstdint>
 #include <map>
@@ -29,10 +31,13 @@ struct PlannerComponent {
   std::vector<std::string> modules; // patterns for plan.yaml
   Transformer model;                // sequence: tokens that attend to each other
   double segments = 1;              // such sequences in a sample: images of an encoder
+  /// Columns of a table of samples: tokens, and the segments that they are in ("": one). The language model reads the
+  /// encoder's tokens too.
+  std::string tokensColumn, segmentsColumn;
   bool frozen = false;
-  /// Forward seconds of a layer by (tp, cp) instead of the formulas: {a, b, c} of a x^2 + b x + c, x the rank's tokens
-  /// of a micro-batch. A backward takes twice as long.
-  std::map<std::pair<int, int>, std::array<double, 3>> curves;
+  /// Forward seconds of a layer by (tp, cp) over the rank's tokens of a micro-batch, instead of the formulas. A
+  /// backward takes twice as long.
+  std::map<std::pair<int, int>, CostCurve> curves;
 };
 
 struct PlannerProblem {
@@ -121,7 +126,7 @@ struct PlannerOptions {
                                        Placement::Disjoint};
 };
 
-/// All candidates that the search considers, in a fixed order; for tests, and for small spaces.
+/// All candidates that the search considers, in a fixed order; for small spaces.
 std::vector<Candidate> allCandidates(const PlannerProblem &problem, const PlannerOptions &options = {});
 
 Result<PlannerResult> searchPlans(const PlannerProblem &problem, const PlannerOptions &options = {});
@@ -129,8 +134,25 @@ Result<PlannerResult> searchPlans(const PlannerProblem &problem, const PlannerOp
 /// Why `other` is slower than `chosen`: the parts of the step that grew most.
 std::string explain(const Evaluation &chosen, const Evaluation &other);
 
-/// Reads a model, a cluster and a batch. docs/Costs.md, section 5, has the format.
+/// Reads a model, a cluster and a batch. docs/Costs.md, section 5, has the format. Components whose sizes come from a
+/// table of samples have a sequence of 0 until useSamples().
 Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::string &fileName);
+
+/// Gives each component the curves whose unit has its name. A unit that no component has is an error.
+Status useCurves(PlannerProblem &problem, const std::vector<FittedCurve> &curves);
+
+/// A batch of samples that stands for all of them.
+struct ProfilingBatch {
+  /// The smallest whose loads always give the same split, the devices in at most 64 equal groups; 0: none is.
+  /// (Entrain: minimum stable batch) With one component there is nothing to split, and it is all samples.
+  int size = 0;
+  int groups = 0;         // that the devices were split in
+  std::vector<int> split; // groups of each component
+};
+
+/// Sets every component's sequence and segments to those of equal samples whose tokens and attention are, in the mean,
+/// those of the profiling batch. Sequences are multiples of 32.
+Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samples, uint64_t seed = 1);
 
 /// A plan.yaml with meshes, schedule, recomputation and ZeRO stage.
 std::string planYaml(const PlannerProblem &problem, const Evaluation &evaluation);

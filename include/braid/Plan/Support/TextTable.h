@@ -16,7 +16,9 @@
 
 namespace braid::plan {
 
-/// Cells by named column. A cell in double quotes may hold commas; two quotes in it are one.
+/// Cells by named column. The first line gives each column a name of its own, every other line has a cell for each;
+/// empty lines are skipped. A cell in double quotes may hold commas; two quotes in it are one. Blanks around cells are
+/// dropped.
 struct TextTable {
   std::string name; // of the file, for errors
   std::vector<std::string> columns;
@@ -28,8 +30,10 @@ struct TextTable {
   bool has(std::string_view column) const;
   /// The cell, or "" if there is no such column.
   std::string text(size_t row, std::string_view column) const;
-  /// An error names the line, the column and the cell.
+  /// A finite number. An error names the line, the column and the cell.
   Result<double> number(size_t row, std::string_view column) const;
+  /// The numbers of a column of sizes: none may be negative.
+  Result<std::vector<double>> sizes(std::string_view column) const;
 };
 
 } // namespace braid::plan

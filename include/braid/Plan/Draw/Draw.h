@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BRAID_PLAN_SIMULATOR_DRAW_H
-#define BRAID_PLAN_SIMULATOR_DRAW_H
+#ifndef BRAID_PLAN_DRAW_DRAW_H
+#define BRAID_PLAN_DRAW_DRAW_H
 
 #include "braid/Plan/Simulator/Simulator.h"
 
@@ -36,4 +36,4 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
 
 } // namespace braid::plan
 
-#endif // BRAID_PLAN_SIMULATOR_DRAW_H
+#endif // BRAID_PLAN_DRAW_DRAW_H

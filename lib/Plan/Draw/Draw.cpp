@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Simulator/Draw.h"
+#include "braid/Plan/Draw/Draw.h"
 
 #include <algorithm>
 #include <array>
@@ -280,43 +280,6 @@ std::string drawSvg(const Pipeline &pipeline, const Schedule &schedule, const Ti
                : "") +
           "</text>\n";
   return text + shapes + "</svg>\n";
-}
-
-std::string drawTrace(const Pipeline &pipeline, const Schedule &schedule, const CostModel &costs,
-                      const Timeline &timeline) {
-  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
-  bool first = true;
-  auto event = [&](const std::string &body) {
-    text += (first ? "{" : ",\n{") + body + "}";
-    first = false;
-  };
-  auto number = [](double value) {
-    char buffer[64];
-    std::snprintf(buffer, sizeof buffer, "%.9g", value);
-    return std::string(buffer);
-  };
-  std::vector<std::vector<MemoryPoint>> memory = memoryOverTime(pipeline, schedule, costs, timeline, schedule.ranks());
-  for (int rank = 0; rank < schedule.ranks(); ++rank) {
-    std::string id = std::to_string(rank);
-    event("\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": " + id + ", \"args\": {\"name\": \"rank " +
-          id + "\"}");
-    const std::vector<Action> &row = schedule.rows[rank];
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (timeline.end[rank][i] <= timeline.start[rank][i])
-        continue;
-      event("\"name\": \"" + row[i].str() + "\", \"cat\": \"" + std::string(spelling(row[i].kind)) +
-            "\", \"ph\": \"X\", \"pid\": 0, \"tid\": " + id + ", \"ts\": " + number(timeline.start[rank][i]) +
-            ", \"dur\": " + number(timeline.end[rank][i] - timeline.start[rank][i]) + ", \"args\": {\"stage\": " +
-            std::to_string(row[i].stage) + ", \"microbatch\": " + std::to_string(row[i].microbatch) +
-            ", \"direction\": " + std::to_string(row[i].direction) + "}");
-    }
-    for (const MemoryPoint &point : memory[rank])
-      event("\"name\": \"memory of rank " + id + "\", \"ph\": \"C\", \"pid\": 0, \"ts\": " + number(point.time) +
-            ", \"args\": {\"state\": " + number(point.state) + ", \"activations\": " + number(point.activations) +
-            ", \"kept for weight gradients\": " + number(point.weightInputs) +
-            ", \"received\": " + number(point.waiting) + ", \"waiting for a link\": " + number(point.sending) + "}");
-  }
-  return text + "\n]}\n";
 }
 
 namespace {
