@@ -238,6 +238,9 @@ Operation *Emitter::create(OperationName name, ArrayRef<ArgValue> values) {
   FailureOr<Operation *> op = buildAtenOp(builder, loc, name, values, shapes);
   if (failed(op))
     throw ImportError::reported();
+  for (Value result : (*op)->getResults())
+    if (FailureOr<TensorShape> shape = shapes.shapeOf(result); succeeded(shape))
+      llvm::for_each(shape->dims, [&](const Expr &size) { checkSize(size); });
   return finish(*op);
 }
 
@@ -288,13 +291,20 @@ Item Emitter::sizeOf(Tensor &tensor, int64_t dim) {
   return op.getResult();
 }
 
+void Emitter::checkSize(const Expr &size) {
+  std::string how;
+  if (size.depth() > Expr::maxDepth)
+    how = "more than " + std::to_string(Expr::maxDepth) + " divisions one after the other";
+  else if (size.length() > Expr::maxLength)
+    how = "a formula of more than " + std::to_string(Expr::maxLength) + " characters";
+  if (!how.empty())
+    fail("computes a size by " + how + "; give the size that it starts from as a constant with --input");
+}
+
 template <typename OpTy> Item Emitter::arithmetic(const Item &a, const Item &b, const Expr &value) {
   if (std::optional<int64_t> constant = value.constant())
     return c10::IValue(*constant);
-  if (value.depth() > Expr::maxDepth)
-    fail("computes a size by more than " + std::to_string(Expr::maxDepth) +
-         " divisions one after the other; give the "
-         "size that it starts from as a constant with --input");
+  checkSize(value);
   auto op = OpTy::create(builder, loc, toIndex(a), toIndex(b));
   finish(op);
   shapes.setValue(op, value);

@@ -93,6 +93,8 @@ private:
   mlir::Value readCurrent(Tensor &tensor);
   bool assume(const Expr &left, plan::Relation relation, const Expr &right);
   mlir::Value emitSource(Tensor &tensor);
+  /// Fails on a size whose formula is out of hand.
+  void checkSize(const plan::Expr &size);
   template <typename OpTy> Item arithmetic(const Item &a, const Item &b, const Expr &value);
 
   mlir::Location loc;

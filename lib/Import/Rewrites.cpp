@@ -207,39 +207,12 @@ static Answer slice(Aten &aten, const Call &call) {
   return whole ? alias(aten, call) : std::nullopt;
 }
 
-/// What stands before, the new part, what stands behind.
-static Results replacePart(Aten &aten, const Item &self, const Item &part, const Item &dim, const Item &start,
-                           const Item &end) {
-  bool hasHead = !start.isNone() && !isConstant(start, 0), hasTail = !end.isNone() && !isConstant(end, INT64_MAX);
-  auto fromFront = [&](const Item &bound) {
-    bool negative = bound.constant() && bound.constant()->toInt() < 0;
-    return negative ? aten.emitter.add(aten.emitter.sizeOf(*self.tensor(), aten.toInt(dim)), bound) : bound;
-  };
-  // x[3:1] is empty, and nothing is replaced.
-  if (hasHead && hasTail && aten.emitter.less(fromFront(end), fromFront(start)))
-    return {self};
-  std::vector<Item> parts;
-  if (hasHead)
-    parts.push_back(aten.call("aten::slice.Tensor", {self, dim, c10::IValue(0), start}));
-  parts.push_back(part);
-  if (hasTail)
-    parts.push_back(aten.call("aten::slice.Tensor", {self, dim, end, c10::IValue(INT64_MAX)}));
-  if (parts.size() == 1)
-    return {part};
-  return {aten.call("aten::cat", {makeList(c10::TensorType::get(), std::move(parts)), dim})};
-}
-
-static Answer sliceScatter(Aten &aten, const Call &call) {
-  if (!isConstant(call.args[5], 1))
-    return std::nullopt;
-  return replacePart(aten, call.args[0], call.args[1], call.args[2], call.args[3], call.args[4]);
-}
-
 static Answer selectScatter(Aten &aten, const Call &call) {
   int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank(), dim = aten.toInt(call.args[2]);
   Item normal = c10::IValue(dim < 0 ? dim + rank : dim), index = call.args[3];
   Item end = isConstant(index, -1) ? Item(c10::IValue(INT64_MAX)) : aten.emitter.add(index, c10::IValue(1));
-  return replacePart(aten, call.args[0], aten.call("aten::unsqueeze", {call.args[1], normal}), normal, index, end);
+  Item part = aten.call("aten::unsqueeze", {call.args[1], normal});
+  return Results{aten.call("aten::slice_scatter", {call.args[0], part, normal, index, end, c10::IValue(1)})};
 }
 
 /// upsample_*.vec takes output sizes or scales; the plain form takes both, and scales as single floats.
@@ -482,7 +455,6 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
       {"aten::conv2d.padding", convolution},
       {"aten::conv3d.padding", convolution},
       {"aten::slice.Tensor", slice},
-      {"aten::slice_scatter", sliceScatter},
       {"aten::select_scatter", selectScatter},
       {"aten::upsample_nearest1d.vec", upsample},
       {"aten::upsample_nearest2d.vec", upsample},

@@ -225,6 +225,14 @@ int Expr::depth() const {
   return most;
 }
 
+size_t Expr::length() const {
+  size_t sum = 0;
+  for (const auto &[monomial, coefficient] : terms)
+    for (const auto &[atom, power] : monomial.powers)
+      sum += atom->text.size() * power;
+  return sum;
+}
+
 std::optional<int64_t> Expr::evaluate(const Lookup &symbols) const {
   int64_t sum = 0;
   for (const auto &[monomial, coefficient] : terms) {

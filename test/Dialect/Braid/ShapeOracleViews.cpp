@@ -218,6 +218,16 @@ std::vector<Generator> viewGenerators() {
                    }});
   for (const char *op : {"triu", "tril"})
     table.push_back({op, [](Random &r) { return Args{withDims(r, 2), maybe(r, r.between(-2, 2))}; }});
+  table.push_back({"slice_scatter", [](Random &r) {
+                     Tensor whole{r.sizes(1, 3), r.floats()};
+                     int64_t dim = r.dim(whole.rank()), at = dim < 0 ? dim + whole.rank() : dim;
+                     at = std::clamp<int64_t>(at, 0, whole.rank() - 1);
+                     int64_t size = whole.sizes[at], start = r.between(0, size), end = r.between(start, size),
+                             step = r.pick<int64_t>({1, 1, 2});
+                     Tensor part = whole;
+                     part.sizes[at] = (end - start + step - 1) / step;
+                     return Args{whole, Tensor{r.spoiled(part.sizes), part.dtype}, dim, start, end, step};
+                   }});
   table.push_back({"slice_backward", [](Random &r) {
                      Tensor whole{r.sizes(1, 3), r.floats()};
                      int64_t dim = r.dim(whole.rank()), at = dim < 0 ? dim + whole.rank() : dim;

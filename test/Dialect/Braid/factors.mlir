@@ -54,6 +54,8 @@ func.func @views(%x: tensor<?x?x32xf32> {braid.dims = ["batch", "seq", "32"]}, %
   %6 = braid.slice(self = %x, dim = 1, start = 1) : (tensor<?x?x32xf32>) -> tensor<?x?x32xf32>
   // expected-remark@+1 {{[i j k] -> [i j k], 0 flops}}
   %7 = braid.slice(self = %x, dim = 1, start = 0, end = 9223372036854775807) : (tensor<?x?x32xf32>) -> tensor<?x?x32xf32>
+  // expected-remark@+1 {{[i . j], [i . j] -> [i . j], 0 flops}}
+  %part = braid.slice_scatter(self = %x, src = %6, dim = 1, start = 1) : (tensor<?x?x32xf32>, tensor<?x?x32xf32>) -> tensor<?x?x32xf32>
   // expected-remark@+1 {{[i . k] -> [i k], 0 flops}}
   %8 = braid.select(self = %x, dim = 1, index = 0) : (tensor<?x?x32xf32>) -> tensor<?x32xf32>
   // expected-remark@+1 {{[i j .] -> [i j .], [i j .], 0 flops}}

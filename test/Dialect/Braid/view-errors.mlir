@@ -138,6 +138,14 @@ func.func @f(%x: tensor<2x3xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<2x3xf32>, %part: tensor<2x3xf32>) {
+  // expected-error@+1 {{puts [2, 3] where a part of shape [2, 1] of [2, 3] is}}
+  %0 = braid.slice_scatter(self = %x, src = %part, dim = 1, start = 2) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<2x3xf32>) {
   // expected-error@+1 {{takes 2 from 2 on of dim 1 of [2, 3]}}
   %0 = braid.narrow(self = %x, dim = 1, start = 2, length = 2) : (tensor<2x3xf32>) -> tensor<2x2xf32>

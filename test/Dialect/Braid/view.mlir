@@ -84,6 +84,9 @@ func.func @parts(%x: tensor<?x?x6xf32> {braid.dims = ["batch", "seq", "6"]},
   %4 = braid.slice(self = %table, end = %seq) : (tensor<64x6xf32>) -> tensor<?x6xf32>
   // expected-remark@+1 {{[0, 6] f32}}
   %5 = braid.slice(self = %none, start = 2) : (tensor<0x6xf32>) -> tensor<0x6xf32>
+  // A part that is replaced leaves the shape as it is, whatever its bounds are.
+  // expected-remark@+1 {{[64, 6] f32}}
+  %replaced = braid.slice_scatter(self = %table, src = %4, end = %seq) : (tensor<64x6xf32>, tensor<?x6xf32>) -> tensor<64x6xf32>
   // expected-remark@+1 {{[batch, 6] f32}}
   %6 = braid.select(self = %x, dim = 1, index = -1) : (tensor<?x?x6xf32>) -> tensor<?x6xf32>
   // expected-remark@+1 {{[seq, 6] f32}}

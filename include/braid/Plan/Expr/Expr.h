@@ -65,6 +65,10 @@ public:
   /// Quotients and maxima inside of each other. Who builds expressions keeps to the most that is read back.
   int depth() const;
   static constexpr int maxDepth = 48;
+  /// The characters of its atoms. Beyond the maximum an expression takes longer to handle than it is worth: what clamps the
+  /// bounds of slices of slices grows without end.
+  size_t length() const;
+  static constexpr size_t maxLength = 2000;
 
   using Lookup = std::function<std::optional<int64_t>(std::string_view)>;
   /// The value, or nothing where a symbol is unknown, a divisor is 0 or 64 bits overflow.

@@ -102,6 +102,29 @@ LogicalResult slice(SliceOp op, ShapeAnalysis &analysis, Results &results) {
   return success();
 }
 
+LogicalResult sliceScatter(SliceScatterOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), src = in.shape(op.getSrc());
+  int64_t dim = pickedDim(in, op.getDim(), self);
+  std::optional<Expr> start = in.size(op.getStart(), op.getStaticStart());
+  std::optional<Expr> end = in.size(op.getEnd(), op.getStaticEnd());
+  std::optional<Expr> step = in.size(op.getStep(), op.getStaticStep());
+  if (in.failed())
+    return failure();
+  std::optional<Expr> length = slicedSize(in, start, end, step, self.dims[dim]);
+  if (!length)
+    return failure();
+  Dims part = self.dims;
+  part[dim] = *length;
+  if (!in.equal(src.dims, part)) {
+    in.error() << "puts " << str(src) << " where a part of shape " << str({part, self.elementType}) << " of "
+               << str(self) << " is";
+    return failure();
+  }
+  results.push_back(self);
+  return success();
+}
+
 LogicalResult narrow(NarrowOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op.getSelf());

@@ -214,6 +214,16 @@ std::optional<FactorMap> slice(Operation *op, ShapeAnalysis &analysis) {
   return sameWhereEqual(map);
 }
 
+std::optional<FactorMap> sliceScatter(SliceScatterOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid())
+    return std::nullopt;
+  for (int64_t dim = 0; dim < map.resultShape().rank(); ++dim)
+    if (map.operandShape(1).dims[dim] == map.resultShape().dims[dim])
+      map.operand(0)[dim] = map.operand(1)[dim] = map.result()[dim] = map.fresh();
+  return map.build();
+}
+
 std::optional<FactorMap> sliceBackward(SliceBackwardOp op, ShapeAnalysis &analysis) {
   MapBuilder map(op, analysis);
   return sameWhereEqual(map);

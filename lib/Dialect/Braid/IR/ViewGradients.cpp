@@ -205,6 +205,17 @@ LogicalResult slice(SliceOp op, GradientBuilder &g) {
   return success();
 }
 
+LogicalResult sliceScatter(SliceScatterOp op, GradientBuilder &g) {
+  ArgValue dim = g.i64(op.getDim()), start = argument(op, "start"), end = argument(op, "end"),
+           step = orElse(argument(op, "step"), g.i64(1));
+  if (g.needs(op.getSelf()))
+    g.add(op.getSelf(),
+          g.create<SliceScatterOp>({g.cotangent(), zeros(g, g.shapeOf(op.getSrc())), dim, start, end, step}));
+  if (g.needs(op.getSrc()))
+    g.add(op.getSrc(), g.create<SliceOp>({g.cotangent(), dim, start, end, step}));
+  return success();
+}
+
 LogicalResult narrow(NarrowOp op, GradientBuilder &g) {
   Value self = op.getSelf();
   TensorShape shape = g.shapeOf(self);

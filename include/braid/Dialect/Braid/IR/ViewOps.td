@@ -78,6 +78,11 @@ def Braid_ChunkOp : Braid_SplitLikeOp<"chunk", "aten::chunk", [T<"self">, Int<"c
   "chunk">;
 def Braid_UnbindOp : Braid_SplitLikeOp<"unbind", "aten::unbind.int", [T<"self">, Int<"dim", "0">], "unbind", "unbind",
   "select">;
+def Braid_SliceScatterOp : Braid_ViewLikeOp<"slice_scatter", "aten::slice_scatter",
+  [T<"self">, T<"src">, Int<"dim", "0">, SymInt<"start">, SymInt<"end">, SymInt<"step">], "sliceScatter",
+  "sliceScatter", "sliceScatter"> {
+  let description = [{`self` with `src` in place of its part start:end:step of a dim.}];
+}
 def Braid_TriuOp : Braid_ViewLikeOp<"triu", "aten::triu", [T<"self">, SymInt<"diagonal">], "triangle", "triu",
   "triangle">;
 def Braid_TrilOp : Braid_ViewLikeOp<"tril", "aten::tril", [T<"self">, SymInt<"diagonal">], "triangle", "tril",
