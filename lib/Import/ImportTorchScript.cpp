@@ -21,6 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 #include <torch/csrc/jit/serialization/import.h>
@@ -225,11 +226,19 @@ OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &
   return module;
 }
 
+/// One remark for all sizes that are fixed: the first ones with their reasons.
+static std::string describe(ArrayRef<std::string> fixings) {
+  constexpr size_t most = 4;
+  std::string text = "fixes the size" + std::string(fixings.size() == 1 ? " " : "s ");
+  text += llvm::join(fixings.take_front(most), "; ");
+  return fixings.size() > most ? text + "; and " + std::to_string(fixings.size() - most) + " more" : text;
+}
+
 OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
   load();
   matchInputs();
   InputDims dims(tensors, options.symbolicDims);
-  std::vector<std::string> decisions;
+  std::vector<std::string> decisions, fixings;
   std::vector<Diagnostic> firstFailure;
   static constexpr int maxRounds = 32;
   for (int round = 0, failures = 0;; ++round) {
@@ -255,7 +264,7 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
       }
     }
     if (module) {
-      if (round < maxRounds && dims.refine(guards, decisions))
+      if (round < maxRounds && dims.refine(guards, fixings))
         continue;
     } else {
       std::string why = diagnostics.empty() ? "" : diagnostics.front().str();
@@ -274,6 +283,8 @@ OwningOpRef<ModuleOp> Importer::run(ImportReport &report) {
       context.getDiagEngine().emit(std::move(diagnostic));
     if (module) {
       report = std::move(attempt);
+      if (!fixings.empty())
+        decisions.insert(decisions.begin(), describe(fixings));
       report.remarks.insert(report.remarks.begin(), decisions.begin(), decisions.end());
     }
     return module;

@@ -146,7 +146,7 @@ bool InputDims::breaks(const Guard &guard, const std::string &symbol) const {
   });
 }
 
-bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks) {
+bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &fixings) {
   bool changed = false;
   std::set<std::string> fixed;
   for (const Guard &guard : guards) {
@@ -187,8 +187,8 @@ bool InputDims::refine(ArrayRef<Guard> guards, std::vector<std::string> &remarks
     if (!fix(name))
       continue;
     fixed.insert(name);
-    remarks.push_back("the size '" + name + "' is fixed to " + std::to_string(examples.at(name)) +
-                      ", as the model needs " + guard.left.str() + " = " + guard.right.str() + " (" + guard.why + ")");
+    fixings.push_back("'" + name + "' to " + std::to_string(examples.at(name)) + ", as the model needs " +
+                      guard.left.str() + " = " + guard.right.str() + " (" + guard.why + ")");
     changed = true;
   }
   return changed;

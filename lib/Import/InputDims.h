@@ -30,8 +30,9 @@ public:
   /// The symbols in use with their sizes in the example.
   std::map<std::string, int64_t> getSymbols() const;
 
-  /// Takes the guards of a finished import into account; false if nothing changed.
-  bool refine(llvm::ArrayRef<Guard> guards, std::vector<std::string> &remarks);
+  /// Takes the guards of a finished import into account; false if nothing changed. `fixings` gets "NAME to SIZE, as ..."
+  /// for each size that is fixed.
+  bool refine(llvm::ArrayRef<Guard> guards, std::vector<std::string> &fixings);
 
   /// Makes constants of chosen symbols after a failed import, first of those that most likely are none; false if
   /// there is nothing left to fix. `level` counts the calls.

@@ -78,7 +78,8 @@ int main(int argc, char **argv) {
     outs() << (report.opaque.empty() ? "every operator has a typed op\n" : braid::describeOpaqueOperators(report));
   else if (!report.opaque.empty())
     WithColor::remark(errs(), modelFile) << report.opaque.size()
-                                         << " operators have no typed op; --report-opaque lists them\n";
+                                         << (report.opaque.size() == 1 ? " operator has" : " operators have")
+                                         << " no typed op; --report-opaque lists them\n";
   if (reportOpaque && !outputFile.getNumOccurrences())
     return 0;
 

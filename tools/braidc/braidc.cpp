@@ -171,8 +171,10 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
   for (const std::string &remark : report.remarks)
     WithColor::remark(errs(), modelFile) << remark << "\n";
   if (!report.opaque.empty()) {
-    WithColor::remark(errs(), modelFile) << report.opaque.size() << " operators have no typed op and run through ATen's "
-                                         << "own autograd" << (keepGoing ? "" : "; --report-opaque lists them") << "\n";
+    WithColor::remark(errs(), modelFile) << report.opaque.size()
+                                         << (report.opaque.size() == 1 ? " operator has" : " operators have")
+                                         << " no typed op; LibTorch's autograd runs "
+                                         << (report.opaque.size() == 1 ? "it" : "them") << (keepGoing ? "" : "; --report-opaque lists them") << "\n";
     if (keepGoing)
       errs() << braid::describeOpaqueOperators(report);
   }

@@ -279,6 +279,32 @@ class Dropout(nn.Module):
         return F.dropout(x, 0.1).mean()
 
 
+class Windows(nn.Module):
+    """Shifted windows over an image that is padded to a multiple of them, whose regions a mask numbers (as Swin does)."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        height, width = x.shape[1:3]
+        x = nn.functional.pad(x, (0, 0, 0, (4 - width % 4) % 4, 0, (4 - height % 4) % 4))
+        height, width = x.shape[1:3]
+        mask = x.new_zeros((height, width))
+        for row, rows in enumerate((slice(0, -4), slice(-4, -2), slice(-2, None))):
+            for column, columns in enumerate((slice(0, -4), slice(-4, -2), slice(-2, None))):
+                mask[rows, columns] = 3 * row + column
+        mask = mask.view(height // 4, 4, width // 4, 4).permute(0, 2, 1, 3).reshape(-1, 16)
+        mask = (mask.unsqueeze(1) - mask.unsqueeze(2)).ne(0).to(x.dtype) * -100
+        x = torch.roll(x, (-2, -2), (1, 2)).view(-1, height // 4, 4, width // 4, 4, 4)
+        x = x.permute(0, 1, 3, 2, 4, 5).reshape(-1, mask.shape[0], 16, 4)
+        attention = (self.mix(x) @ x.transpose(-2, -1) + mask).softmax(-1)
+        out = attention @ x
+        out[..., ::2] = out[..., 1::2].clone() * self.scale[:2]
+        return (out * self.scale).square().mean()
+
+
 class Large(nn.Module):
     """A constant of the trace that is too large to be written out."""
 
@@ -322,6 +348,7 @@ MODELS = {
     "grows": (Grows(), floats(3, 4), "script"),
     "strided": (Strided(), floats(3, 4), "trace"),
     "dropout": (Dropout(), floats(3, 4), "trace"),
+    "windows": (Windows(), floats(2, 6, 9, 4), "trace"),
     "large": (Large(), floats(3, 256), "trace"),
 }
 

@@ -14,6 +14,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace braid::pipe {
@@ -168,12 +170,17 @@ private:
     return success();
   }
 
+  /// Among the units and the modules that they are in.
   std::string nearestUnit(StringRef pattern) {
-    std::vector<std::string> paths;
+    std::set<std::string> paths;
     for (CallOp call : calls)
       if (!call->hasAttr("glue"))
-        paths.push_back(pathOf(call).str());
-    std::string near = plan::nearest(pattern.str(), paths);
+        for (StringRef path = pathOf(call); !path.empty(); path = path.rsplit('.').first) {
+          paths.insert(path.str());
+          if (!path.contains('.'))
+            break;
+        }
+    std::string near = plan::nearest(pattern.rtrim(".*").str(), {paths.begin(), paths.end()});
     return near.empty() ? "; braidc --emit=units lists them" : "; the nearest is '" + near + "'";
   }
 
