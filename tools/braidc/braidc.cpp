@@ -44,8 +44,8 @@ static cl::opt<std::string> device("device", cl::desc("cpu"), cl::init("cpu"), c
 static cl::opt<std::string> march("march", cl::desc("Processor of the compiled code, as clang's -march"),
                                   cl::init("x86-64"), cl::cat(category));
 static cl::opt<bool> staticDims("static-dims", cl::desc("Keep every size as in the example"), cl::cat(category));
-static cl::opt<bool> keepGoing("report-opaque", cl::desc("List every operator without a typed op, and where it is"),
-                               cl::cat(category));
+static cl::opt<bool> reportOpaque("report-opaque", cl::desc("List every operator without a typed op, and where it is"),
+                                  cl::cat(category));
 static cl::opt<std::string> outputFile("o", cl::desc("Executable, or file of --emit; - is standard output"),
                                        cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool> showTimes("time", cl::desc("Print the seconds of each phase"), cl::cat(category));
@@ -62,9 +62,8 @@ static cl::opt<Emit> emitKind(
                clEnumValN(Emit::Shapes, "shapes", "flat, sizes over symbols"),
                clEnumValN(Emit::Units, "units", "@main as a graph of units"),
                clEnumValN(Emit::Differentiate, "differentiate", "forward and backward functions"),
-               clEnumValN(Emit::Pipe, "pipe", "stages, edges, schedule"),
-               clEnumValN(Emit::Rt, "rt", "runtime calls"), clEnumValN(Emit::LLVM, "llvm", "LLVM dialect"),
-               clEnumValN(Emit::Object, "object", "object file"),
+               clEnumValN(Emit::Pipe, "pipe", "stages, edges, schedule"), clEnumValN(Emit::Rt, "rt", "runtime calls"),
+               clEnumValN(Emit::LLVM, "llvm", "LLVM dialect"), clEnumValN(Emit::Object, "object", "object file"),
                clEnumValN(Emit::Executable, "executable", "linked training binary (default)")));
 
 static int fail(const std::string &message) {
@@ -133,7 +132,8 @@ static bool applyPlanInputs(std::vector<braid::InputSpec> &inputs) {
     spec << inputs[at - names.begin()].elementType << "[";
     llvm::interleaveComma(entry.dims, spec, [&](const braid::plan::Expr &dim) { spec << dim.str(); });
     spec << "]";
-    if (braid::plan::Status status = braid::parseInputOption(*inputs[at - names.begin()].elementType.getContext(), text, inputs);
+    if (braid::plan::Status status =
+            braid::parseInputOption(*inputs[at - names.begin()].elementType.getContext(), text, inputs);
         !status) {
       fail(plan->name + ":" + std::to_string(entry.location.line) + ":" + std::to_string(entry.location.column) + ": " +
            status.error());
@@ -170,14 +170,12 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
   }
   for (const std::string &remark : report.remarks)
     WithColor::remark(errs(), modelFile) << remark << "\n";
-  if (!report.opaque.empty()) {
+  if (reportOpaque)
+    errs() << (report.opaque.empty() ? "every operator has a typed op\n" : braid::describeOpaqueOperators(report));
+  else if (!report.opaque.empty())
     WithColor::remark(errs(), modelFile) << report.opaque.size()
                                          << (report.opaque.size() == 1 ? " operator has" : " operators have")
-                                         << " no typed op; LibTorch's autograd runs "
-                                         << (report.opaque.size() == 1 ? "it" : "them") << (keepGoing ? "" : "; --report-opaque lists them") << "\n";
-    if (keepGoing)
-      errs() << braid::describeOpaqueOperators(report);
-  }
+                                         << " no typed op; --report-opaque lists them\n";
   return module;
 }
 
@@ -197,9 +195,9 @@ int main(int argc, char **argv) {
   if (device != "cpu")
     return fail("device '" + device + "' is not built: only cpu is (use --device cpu)");
   bool toFile = emitKind == Emit::Executable || emitKind == Emit::Object;
-  if (toFile && outputFile.empty())
+  bool onlyReport = toFile && reportOpaque && outputFile.empty();
+  if (toFile && outputFile.empty() && !onlyReport)
     return fail("say where the result goes: -o FILE");
-
   if (emitKind == Emit::Executable && outputFile == "-")
     return fail("an executable does not go to standard output: say -o FILE");
   if (!outputFile.empty())
@@ -221,6 +219,8 @@ int main(int argc, char **argv) {
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(context);
   if (!module)
     return 1;
+  if (onlyReport)
+    return 0;
 
   braid::PhaseOptions options;
   options.stages = stages;
@@ -229,9 +229,10 @@ int main(int argc, char **argv) {
   options.plan = planFile;
   options.device = device;
   static const std::pair<braid::Phase, Emit> phases[] = {
-      {braid::Phase::Import, Emit::Import},   {braid::Phase::Shapes, Emit::Shapes},   {braid::Phase::Units, Emit::Units},
-      {braid::Phase::Differentiate, Emit::Differentiate}, {braid::Phase::Pipe, Emit::Pipe},
-      {braid::Phase::Rt, Emit::Rt},           {braid::Phase::LLVM, Emit::LLVM}};
+      {braid::Phase::Import, Emit::Import}, {braid::Phase::Shapes, Emit::Shapes},
+      {braid::Phase::Units, Emit::Units},   {braid::Phase::Differentiate, Emit::Differentiate},
+      {braid::Phase::Pipe, Emit::Pipe},     {braid::Phase::Rt, Emit::Rt},
+      {braid::Phase::LLVM, Emit::LLVM}};
   for (auto &[phase, emit] : phases) {
     mlir::PassManager manager(&context);
     if (!reproducer.empty())
