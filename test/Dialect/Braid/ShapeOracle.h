@@ -87,6 +87,9 @@ struct Generator {
   std::function<Args(Random &)> generate;
 };
 
+/// One for all tests, with the dialects loaded.
+mlir::MLIRContext &context();
+
 std::vector<Generator> elementwiseGenerators();
 std::vector<Generator> reductionGenerators();
 std::vector<Generator> viewGenerators();

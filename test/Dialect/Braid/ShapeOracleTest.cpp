@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // Every typed op, over many random calls: the shape rule must give the shapes and dtypes that ATen gives, and refuse
 // what ATen refuses. Then once more with a name for every size: what the rule infers must be right for the sizes of the
@@ -29,66 +28,10 @@ using namespace mlir;
 namespace braid::oracle {
 
 //===----------------------------------------------------------------------===//
-// Choices
-//===----------------------------------------------------------------------===//
-
-Sizes Random::sizes(int64_t leastRank, int64_t mostRank) {
-  Sizes sizes(between(leastRank, mostRank));
-  for (int64_t &entry : sizes)
-    entry = size();
-  return sizes;
-}
-
-int64_t Random::dim(int64_t rank) {
-  int64_t count = std::max<int64_t>(rank, 1);
-  return chance(0.02) ? pick<int64_t>({count, -count - 1}) : between(-count, count - 1);
-}
-
-Sizes Random::dims(int64_t rank) {
-  Sizes all;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (chance(0.5))
-      all.push_back(chance(0.3) ? dim - rank : dim);
-  std::shuffle(all.begin(), all.end(), engine);
-  return all;
-}
-
-Sizes Random::broadcastable(Sizes sizes) {
-  sizes.erase(sizes.begin(), sizes.begin() + (chance(0.3) ? below(sizes.size() + 1) : 0));
-  for (int64_t &size : sizes)
-    if (chance(0.25))
-      size = 1;
-  return spoiled(sizes);
-}
-
-Sizes Random::spoiled(Sizes sizes, double probability) {
-  if (!chance(probability))
-    return sizes;
-  if (!sizes.empty() && chance(0.6))
-    sizes[below(sizes.size())] += 1;
-  else if (!sizes.empty() && chance(0.5))
-    sizes.pop_back();
-  else
-    sizes.push_back(size());
-  return sizes;
-}
-
-Number Random::number() {
-  switch (below(3)) {
-  case 0:
-    return true;
-  case 1:
-    return int64_t(2);
-  default:
-    return 1.5;
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Braid's side
 //===----------------------------------------------------------------------===//
 
-static MLIRContext &context() {
+MLIRContext &context() {
   static MLIRContext *shared = [] {
     auto *context = new MLIRContext(MLIRContext::Threading::DISABLED);
     context->loadDialect<BraidDialect, func::FuncDialect, arith::ArithDialect>();
@@ -545,106 +488,6 @@ TEST(ShapeOracleTable, NamesEveryTypedOp) {
     if (!interface || !interface->getAtenName().starts_with("aten::"))
       continue;
     EXPECT_TRUE(tested.count(name.stripDialect().str())) << name.getStringRef().str() << " has no generator";
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Schemas
-//===----------------------------------------------------------------------===//
-
-/// Whether an argument of a kind can carry what the schema asks for.
-static bool fits(ArgKind kind, const c10::Argument &argument) {
-  std::string type = argument.real_type()->annotation_str();
-  bool optional = llvm::StringRef(type).consume_front("Optional[");
-  llvm::StringRef inner = type;
-  if (optional) {
-    inner.consume_front("Optional[");
-    inner.consume_back("]");
-  }
-  switch (kind) {
-  case ArgKind::Tensor:
-    return type == "Tensor";
-  case ArgKind::OptionalTensor:
-    return optional && inner == "Tensor";
-  case ArgKind::TensorList:
-    return type == "List[Tensor]";
-  case ArgKind::OptionalTensorList:
-    return type == "List[Optional[Tensor]]";
-  case ArgKind::SymInt:
-    return inner == "int" || inner == "number"; // a SymInt is spelt so; arange has numbers as bounds
-  case ArgKind::SymIntList:
-    return inner == "List[int]";
-  case ArgKind::Int:
-    return inner == "int";
-  case ArgKind::Float:
-    return inner == "float";
-  case ArgKind::Bool:
-    return inner == "bool";
-  case ArgKind::Str:
-    return inner == "str";
-  case ArgKind::Scalar:
-    return inner == "number";
-  case ArgKind::Dtype:
-    return inner == "ScalarType";
-  case ArgKind::IntList:
-    return inner == "List[int]";
-  case ArgKind::BoolList:
-    return inner == "List[bool]";
-  }
-  return false;
-}
-
-TEST(Schema, OpsHaveTheArgumentsOfTheirOperator) {
-  for (RegisteredOperationName name : context().getRegisteredOperations()) {
-    auto *interface = name.getInterface<AtenOpInterface>();
-    if (!interface || !interface->getAtenName().starts_with("aten::"))
-      continue;
-    std::string op = name.getStringRef().str();
-    auto [base, overload] = interface->getAtenName().split('.');
-    auto handle = c10::Dispatcher::singleton().findSchema({base.str(), overload.str()});
-    ASSERT_TRUE(handle.has_value()) << op << ": no operator " << interface->getAtenName().str();
-    const c10::FunctionSchema &schema = handle->schema();
-    size_t next = 0;
-    for (const ArgSpec &spec : interface->getArgSpecs()) {
-      while (next < schema.arguments().size() && schema.arguments()[next].name() != spec.name.str()) {
-        const c10::Argument &left = schema.arguments()[next++];
-        EXPECT_TRUE(left.default_value() || left.type()->kind() == c10::TypeKind::OptionalType)
-            << op << " leaves out " << left.name() << ", which has no default";
-      }
-      ASSERT_LT(next, schema.arguments().size())
-          << op << ": no argument " << spec.name.str() << " there, in " << schema;
-      EXPECT_TRUE(fits(spec.kind, schema.arguments()[next]))
-          << op << ": " << spec.name.str() << " is " << schema.arguments()[next].real_type()->annotation_str();
-      ++next;
-    }
-    for (; next < schema.arguments().size(); ++next)
-      EXPECT_TRUE(schema.arguments()[next].default_value() ||
-                  schema.arguments()[next].type()->kind() == c10::TypeKind::OptionalType)
-          << op << " leaves out " << schema.arguments()[next].name() << ", which has no default";
-  }
-}
-
-TEST(Schema, DefaultsAreTheOperators) {
-  for (RegisteredOperationName name : context().getRegisteredOperations()) {
-    auto *interface = name.getInterface<AtenOpInterface>();
-    if (!interface || !interface->getAtenName().starts_with("aten::"))
-      continue;
-    auto [base, overload] = interface->getAtenName().split('.');
-    const c10::FunctionSchema &schema =
-        c10::Dispatcher::singleton().findSchemaOrThrow(base.str().c_str(), overload.str().c_str()).schema();
-    NamedAttrList defaults;
-    name.populateDefaultAttrs(defaults);
-    for (NamedAttribute entry : defaults) {
-      auto argument = llvm::find_if(schema.arguments(), [&](const c10::Argument &argument) {
-        return argument.name() == entry.getName().getValue();
-      });
-      ASSERT_NE(argument, schema.arguments().end()) << name.getStringRef().str();
-      // Where the schema has none, ours is what a call must spell out.
-      if (!argument->default_value() || argument->default_value()->isNone())
-        continue;
-      EXPECT_EQ(test::toIValue(entry.getValue()), *argument->default_value())
-          << name.getStringRef().str() << ": " << argument->name();
-    }
   }
 }
 
