@@ -21,15 +21,18 @@ class Evener {
 public:
   Evener(const SampleLoads &samples, Assignment &assignment)
       : components(samples.components()), members(assignment.samples), excess(members.size() * components),
-        load(size_t(samples.size()) * components) {
+        load(size_t(samples.size()) * components), square(samples.size()) {
     for (int component = 0; component < components; ++component) {
       const std::vector<double> &loads = samples.loads[component];
       double mean = std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(members.size());
       double weight = component + 1 < components ? encoderWeight : 1;
       for (size_t microbatch = 0; microbatch < members.size() && mean > 0; ++microbatch)
         excess[microbatch * components + component] = -weight;
-      for (int sample = 0; sample < samples.size(); ++sample)
-        load[size_t(sample) * components + component] = mean > 0 ? loads[sample] / mean * weight : 0;
+      for (int sample = 0; sample < samples.size(); ++sample) {
+        double own = mean > 0 ? loads[sample] / mean * weight : 0;
+        load[size_t(sample) * components + component] = own;
+        square[sample] += 2 * own * own;
+      }
     }
     for (size_t microbatch = 0; microbatch < members.size(); ++microbatch)
       for (int sample : members[microbatch])
@@ -60,35 +63,44 @@ private:
       excess[microbatch * components + component] += sign * load[size_t(sample) * components + component];
   }
 
-  /// How much the sum of squares changes if `difference` of each load goes from one micro-batch to another:
-  /// (a - d)^2 + (b + d)^2 - a^2 - b^2 = 2 d (b - a + d).
-  double gain(size_t from, size_t to, const double *taken, const double *given) const {
-    double sum = 0;
-    for (int component = 0; component < components; ++component) {
-      double difference = taken[component] - (given ? given[component] : 0);
-      sum +=
-          2 * difference * (excess[to * components + component] - excess[from * components + component] + difference);
-    }
-    return sum;
-  }
-
+  /// Finds the change that lowers the sum of squares most: one sample goes to another micro-batch, and one of that
+  /// micro-batch's, or none, comes back. If a load d goes from excess a to excess b, the sum changes by
+  /// (a - d)^2 + (b + d)^2 - a^2 - b^2 = 2 d (b - a + d); with d = taken - given and D = b - a this is
+  /// 2 taken (D + taken) - 2 (D + 2 taken) given + 2 given^2, of which the first term is the same for all given.
   bool improve(int from, int64_t &tests) {
     double best = -1e-12;
     size_t bestTo = 0, bestTaken = 0;
     int bestGiven = -1;
+    std::vector<double> slope(components);
     for (size_t taken = 0; taken < members[from].size(); ++taken) {
       const double *mine = &load[size_t(members[from][taken]) * components];
       for (size_t to = 0; to < members.size(); ++to) {
         if (static_cast<int>(to) == from)
           continue;
-        tests -= static_cast<int64_t>(members[to].size()) + 1;
-        for (int given = -1; given < static_cast<int>(members[to].size()); ++given) {
-          double change = gain(from, to, mine, given < 0 ? nullptr : &load[size_t(members[to][given]) * components]);
+        const std::vector<int> &others = members[to];
+        tests -= static_cast<int64_t>(others.size()) + 1;
+        double alone = 0;
+        for (int component = 0; component < components; ++component) {
+          double apart = excess[to * components + component] - excess[from * components + component];
+          alone += 2 * mine[component] * (apart + mine[component]);
+          slope[component] = 2 * (apart + 2 * mine[component]);
+        }
+        if (alone < best) {
+          best = alone;
+          bestTo = to;
+          bestTaken = taken;
+          bestGiven = -1;
+        }
+        for (size_t given = 0; given < others.size(); ++given) {
+          const double *theirs = &load[size_t(others[given]) * components];
+          double change = alone + square[others[given]];
+          for (int component = 0; component < components; ++component)
+            change -= slope[component] * theirs[component];
           if (change < best) {
             best = change;
             bestTo = to;
             bestTaken = taken;
-            bestGiven = given;
+            bestGiven = static_cast<int>(given);
           }
         }
       }
@@ -114,6 +126,7 @@ private:
   std::vector<std::vector<int>> &members;
   std::vector<double> excess; // of each micro-batch's load over the mean, weighted
   std::vector<double> load;   // of each sample, weighted
+  std::vector<double> square; // twice the sum of the squares of its loads
 };
 } // namespace
 

@@ -42,8 +42,28 @@ static std::vector<double> longestTimes(const StepModel &model, const SampleLoad
 
 /// Longest first; equals keep their order.
 static void sortByTime(std::vector<int> &order, const std::vector<double> &times) {
-  std::sort(order.begin(), order.end(),
-            [&](int a, int b) { return times[a] != times[b] ? times[a] > times[b] : a < b; });
+  std::vector<std::pair<double, int>> keys;
+  keys.reserve(order.size());
+  for (int sample : order)
+    keys.push_back({-times[sample], sample});
+  std::sort(keys.begin(), keys.end());
+  std::transform(keys.begin(), keys.end(), order.begin(), [](const auto &key) { return key.second; });
+}
+
+/// Deals samples out in this order, each to the place with the least load so far; calls give(place, sample).
+template <typename Give>
+static void giveToLeast(const std::vector<int> &order, const std::vector<double> &loads, int places,
+                        std::vector<double> &filled, Give give) {
+  using Load = std::pair<double, int>;
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  for (int place = 0; place < places; ++place)
+    least.push({filled[place], place});
+  for (int sample : order) {
+    auto [load, place] = least.top();
+    least.pop();
+    give(place, sample);
+    least.push({filled[place] = load + loads[sample], place});
+  }
 }
 
 Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches) {
@@ -65,6 +85,11 @@ Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples
   std::vector<std::vector<double>> loads(encoders, std::vector<double>(microbatches));
   for (std::vector<int> &group : groups) {
     sortByTime(group, times);
+    if (encoders == 1) {
+      giveToLeast(group, samples.loads[0], microbatches, loads[0],
+                  [&](int microbatch, int sample) { assignment.samples[microbatch].push_back(sample); });
+      continue;
+    }
     for (int sample : group) {
       int best = 0;
       double least = std::numeric_limits<double>::infinity();
@@ -135,17 +160,10 @@ std::vector<std::vector<int>> assignReplicas(const StepModel &model, const Sampl
   std::vector<int> order(samples.size());
   std::iota(order.begin(), order.end(), 0);
   sortByTime(order, longestTimes(model, samples, 0, samples.components() - 1));
-  using Load = std::pair<double, int>;
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
-  for (int replica = 0; replica < replicas; ++replica)
-    least.push({0.0, replica});
   std::vector<std::vector<int>> result(replicas);
-  for (int sample : order) {
-    auto [load, replica] = least.top();
-    least.pop();
-    result[replica].push_back(sample);
-    least.push({load + samples.loads.back()[sample], replica});
-  }
+  std::vector<double> filled(replicas);
+  giveToLeast(order, samples.loads.back(), replicas, filled,
+              [&](int replica, int sample) { result[replica].push_back(sample); });
   return result;
 }
 

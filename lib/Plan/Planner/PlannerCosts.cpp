@@ -190,6 +190,12 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
   // No order of stages makes the slowest one less than the mean, or the fullest one hold less state than it.
   double work = language.model.layers * languageLayer.total() + head.total();
   double parameters = language.model.layers * languageLayer.cost.parameters;
+  Piece encoderLayer; // in one pipeline with the language model's
+  if (candidate.placement == Placement::Together) {
+    encoderLayer = layerPiece(problem, encoder, {lp, candidate.encoder.recompute}, candidate.microbatch, encoderTrains);
+    work += encoder.model.layers * encoderLayer.total();
+    parameters += encoder.model.layers * encoderLayer.cost.parameters;
+  }
   if (microbatchesOf(problem, candidate) * work / lp.pp > slowest)
     return Error{"slower than what is known"};
   double mean = (language.frozen ? bytes.weights * parameters : bytes.of(parameters, lp)) / lp.pp;
@@ -208,8 +214,6 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
   };
 
   if (candidate.placement == Placement::Together) {
-    Piece encoderLayer =
-        layerPiece(problem, encoder, {lp, candidate.encoder.recompute}, candidate.microbatch, encoderTrains);
     std::vector<double> weights(encoder.model.layers, encoderLayer.total());
     weights.insert(weights.end(), language.model.layers, languageLayer.total());
     weights.back() += head.total();

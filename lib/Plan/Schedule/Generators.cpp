@@ -6,15 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Schedule/Generators.h"
+#include "OrderRun.h"
 #include "braid/Plan/Schedule/Components.h"
 #include "braid/Plan/Schedule/Dataflow.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <queue>
-#include <set>
-#include <tuple>
 
 namespace braid::plan {
 
@@ -24,197 +20,6 @@ TableShape::TableShape(const Pipeline &pipeline, const Schedule &schedule)
   for (const Stage &stage : pipeline.stages)
     subs = std::max(subs, stage.defers ? 2 : 1);
 }
-
-namespace {
-/// Runs queues of actions in unit time (F, I, W: 1, B: 2) and reports starts and ends in one global order. A rank takes
-/// the best ready head of its queues. What this gives is an order; the simulator gives times.
-class OrderRun {
-public:
-  struct Queue {
-    int phase = 0;
-    std::vector<Action> actions;
-  };
-  using Queues = std::vector<std::vector<Queue>>; // [rank][queue]
-
-  OrderRun(const Pipeline &pipeline, const PipelineGraph &graph, const TableShape &shape, Queues queues)
-      : pipeline(pipeline), graph(graph), shape(shape), queues(std::move(queues)), done(shape.size()),
-        forwards(size_t(shape.directions) * shape.stages) {
-    for (size_t rank = 0; rank < this->queues.size(); ++rank)
-      for (const Queue &queue : this->queues[rank])
-        for (const Action &action : queue.actions)
-          if (isCollective(action.kind))
-            collectives[key(action)].members.insert(static_cast<int>(rank));
-  }
-
-  /// `started` and `ended` take (rank, action). An error names what cannot run.
-  template <typename Started, typename Ended> Status run(Started started, Ended ended) {
-    int ranks = static_cast<int>(queues.size());
-    heads.resize(ranks);
-    for (int rank = 0; rank < ranks; ++rank)
-      heads[rank].assign(queues[rank].size(), 0);
-    busy.assign(ranks, false);
-    std::vector<int> wake(ranks);
-    for (int rank = 0; rank < ranks; ++rank)
-      wake[rank] = rank;
-    int64_t now = 0;
-    while (true) {
-      std::sort(wake.begin(), wake.end());
-      wake.erase(std::unique(wake.begin(), wake.end()), wake.end());
-      bool again = false;
-      for (int rank : wake)
-        if (const Action *action = busy[rank] ? nullptr : take(rank)) {
-          started(rank, *action);
-          busy[rank] = true;
-          events.push({now + cost(action->kind), rank, action});
-          again |= action->kind == ActionKind::Forward;
-        }
-      // A collective is complete: its other members go on.
-      if (!complete.empty()) {
-        wake = std::move(complete);
-        complete.clear();
-        continue;
-      }
-      // A forward that started may let a producer run further ahead.
-      if (again && anyThrottled) {
-        anyThrottled = false;
-        wake.assign(throttled.begin(), throttled.end());
-        throttled.clear();
-        continue;
-      }
-      wake.clear();
-      if (events.empty()) {
-        if (throttled.empty() || !throttle)
-          break;
-        // Rows fixed beforehand may need more run-ahead than the rule gives.
-        throttle = false;
-        wake.assign(throttled.begin(), throttled.end());
-        throttled.clear();
-        continue;
-      }
-      now = events.top().time;
-      while (!events.empty() && events.top().time == now) {
-        Event event = events.top();
-        events.pop();
-        busy[event.rank] = false;
-        throttle = true;
-        if (isCompute(event.action->kind)) {
-          done[shape.slot(*event.action)] |= effect(event.action->kind);
-          for (const auto *list : {&graph.consumers, &graph.producers})
-            for (int stage : (*list)[event.action->stage])
-              wake.push_back(pipeline.rankOf(stage, event.action->direction));
-        }
-        ended(event.rank, *event.action);
-        wake.push_back(event.rank);
-      }
-    }
-    for (int rank = 0; rank < ranks; ++rank)
-      for (size_t queue = 0; queue < queues[rank].size(); ++queue)
-        if (heads[rank][queue] < queues[rank][queue].actions.size())
-          return Error{"the order of actions cannot run: rank " + std::to_string(rank) + " waits for ever at " +
-                       queues[rank][queue].actions[heads[rank][queue]].str() +
-                       "; verify the schedule to see what it waits for"};
-    return {};
-  }
-
-private:
-  struct Event {
-    int64_t time;
-    int rank;
-    const Action *action;
-    bool operator<(const Event &other) const { return time != other.time ? time > other.time : rank > other.rank; }
-  };
-
-  /// Members of a collective wait for each other; messages behind it must not be placed before it on any of them.
-  using Key = std::tuple<ActionKind, int, int>;
-  struct Collective {
-    std::set<int> members, arrived;
-  };
-  static bool isCollective(ActionKind kind) { return kind == ActionKind::Norm || kind == ActionKind::ReduceGrad; }
-  static Key key(const Action &action) {
-    return {action.kind, action.kind == ActionKind::Norm ? -1 : action.stage, action.version};
-  }
-  bool gathered(int rank, const Action &action) {
-    Collective &collective = collectives[key(action)];
-    if (collective.arrived.insert(rank).second && collective.arrived.size() == collective.members.size())
-      complete.insert(complete.end(), collective.members.begin(), collective.members.end());
-    return collective.arrived.size() == collective.members.size();
-  }
-
-  static int cost(ActionKind kind) { return kind == ActionKind::FullBackward ? 2 : isCompute(kind) ? 1 : 0; }
-
-  bool ready(const Action &action) {
-    return forEachNeed(graph, action,
-                       [&](const Part &part, uint8_t bits) { return (done[shape.slot(action, part)] & bits) == bits; });
-  }
-
-  /// A stage without a backward has nothing that holds it back; it runs ahead of its consumers by no more than they are
-  /// apart in depth, or its outputs would pile up there.
-  bool runsAhead(const Action &action) const {
-    if (!throttle || action.kind != ActionKind::Forward || pipeline.stages[action.stage].backward)
-      return false;
-    size_t base = size_t(action.direction) * shape.stages;
-    for (int consumer : graph.consumers[action.stage])
-      if (forwards[base + action.stage] >=
-          forwards[base + consumer] + std::max(1, graph.depth[action.stage] - graph.depth[consumer]))
-        return true;
-    return false;
-  }
-
-  const Action *take(int rank) {
-    const Action *best = nullptr;
-    size_t from = 0;
-    int phase = std::numeric_limits<int>::max();
-    for (size_t queue = 0; queue < queues[rank].size(); ++queue)
-      if (heads[rank][queue] < queues[rank][queue].actions.size())
-        phase = std::min(phase, queues[rank][queue].phase);
-    for (size_t queue = 0; queue < queues[rank].size(); ++queue) {
-      if (heads[rank][queue] == queues[rank][queue].actions.size() || queues[rank][queue].phase > phase)
-        continue;
-      const Action &action = queues[rank][queue].actions[heads[rank][queue]];
-      if (best && !before(action, *best))
-        continue;
-      if (!ready(action) || (isCollective(action.kind) && !gathered(rank, action)))
-        continue;
-      if (runsAhead(action)) {
-        throttled.push_back(rank);
-        anyThrottled = true;
-        continue;
-      }
-      best = &action;
-      from = queue;
-    }
-    if (best) {
-      ++heads[rank][from];
-      if (best->kind == ActionKind::Forward)
-        ++forwards[size_t(best->direction) * shape.stages + best->stage];
-    }
-    return best;
-  }
-
-  static bool before(const Action &a, const Action &b) {
-    bool backwardA = a.kind != ActionKind::Forward, backwardB = b.kind != ActionKind::Forward;
-    if (backwardA != backwardB)
-      return backwardA;
-    if (a.stage != b.stage)
-      return a.stage > b.stage;
-    return a.microbatch < b.microbatch;
-  }
-
-  const Pipeline &pipeline;
-  const PipelineGraph &graph;
-  const TableShape &shape;
-  Queues queues;
-  std::vector<std::vector<size_t>> heads;
-  std::vector<uint8_t> done;
-  std::vector<int> forwards; // started, for each (direction, stage)
-  std::vector<char> busy;
-  std::vector<int> throttled;
-  bool anyThrottled = false, throttle = true;
-  std::priority_queue<Event> events;
-  std::map<Key, Collective> collectives;
-  std::vector<int> complete; // members of a collective that has just gathered
-};
-} // namespace
 
 Schedule emptySchedule(const Pipeline &pipeline) {
   Schedule schedule;
@@ -226,11 +31,17 @@ Schedule emptySchedule(const Pipeline &pipeline) {
   return schedule;
 }
 
-Result<Schedule> mergeSequences(const Pipeline &pipeline, std::vector<Sequence> sequences) {
+Result<Schedule> mergeSequences(const Pipeline &pipeline, const std::vector<Sequence> &sequences) {
   Schedule schedule = emptySchedule(pipeline);
   OrderRun::Queues queues(schedule.ranks());
-  for (Sequence &sequence : sequences)
-    queues[sequence.rank].push_back({sequence.phase, std::move(sequence.actions)});
+  for (const Sequence &sequence : sequences)
+    queues[sequence.rank].push_back({sequence.phase, sequence.actions});
+  for (int rank = 0; rank < schedule.ranks(); ++rank) {
+    size_t count = 0;
+    for (const OrderRun::Queue &queue : queues[rank])
+      count += queue.actions.size();
+    schedule.rows[rank].reserve(count);
+  }
   PipelineGraph graph(pipeline);
   TableShape shape(pipeline, schedule);
   OrderRun run(pipeline, graph, shape, std::move(queues));
@@ -246,22 +57,23 @@ Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
     return status;
   PipelineGraph graph(pipeline);
   TableShape shape(pipeline, schedule);
-  OrderRun::Queues queues(schedule.rows.size());
-  for (size_t rank = 0; rank < schedule.rows.size(); ++rank)
-    for (const Action &action : schedule.rows[rank]) {
+  for (std::vector<Action> &row : schedule.rows) {
+    for (const Action &action : row) {
       if (isMessage(action.kind))
         return Error{"the schedule holds " + action.str() + " already; add messages to a table of computations"};
       if (!shape.contains(action))
         return Error{"'" + action.str() + "' is outside the pipeline of " + std::to_string(shape.stages) + " stages, " +
                      std::to_string(shape.microbatches) + " micro-batches and " + std::to_string(shape.directions) +
                      " directions"};
-      if (action.kind == ActionKind::Idle)
-        continue;
-      if (queues[rank].empty())
-        queues[rank].emplace_back();
-      queues[rank][0].actions.push_back(action);
     }
+    std::erase_if(row, [](const Action &action) { return action.kind == ActionKind::Idle; });
+  }
+  OrderRun::Queues queues;
   std::vector<std::vector<Action>> rows(schedule.rows.size());
+  for (size_t rank = 0; rank < rows.size(); ++rank) {
+    queues.push_back({{0, schedule.rows[rank]}});
+    rows[rank].reserve(3 * schedule.rows[rank].size()); // most actions receive one value and send one
+  }
   auto exchange = [&](const Action &action, ActionKind kind, int to) {
     int source = pipeline.rankOf(action.stage, action.direction), target = pipeline.rankOf(to, action.direction);
     if (source == target)
@@ -434,7 +246,7 @@ static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const Genera
     int inFlight = std::max(graph.depth[stage], pipeline.stages[stage].defers ? options.eager : 0);
     sequences.push_back(alternate(pipeline, graph, stage, all ? pipeline.microbatches : inFlight - 1));
   }
-  return named(mergeSequences(pipeline, std::move(sequences)), all ? "gpipe" : "1f1b", pipeline, options);
+  return named(mergeSequences(pipeline, sequences), all ? "gpipe" : "1f1b", pipeline, options);
 }
 
 Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options) {
@@ -466,7 +278,7 @@ Result<Schedule> threePhase(const Pipeline &pipeline, const GenerateOptions &opt
     sequences.push_back(std::move(forwards));
     sequences.push_back(std::move(backwards));
   }
-  return named(mergeSequences(pipeline, std::move(sequences)), "three_phase", pipeline, options);
+  return named(mergeSequences(pipeline, sequences), "three_phase", pipeline, options);
 }
 
 } // namespace braid::plan

@@ -31,11 +31,6 @@ public:
       place.reduced.resize(schedule.updates);
       place.received.resize(schedule.updates);
     }
-    for (const std::vector<Action> &row : schedule.rows)
-      for (const Action &action : row) {
-        hasStep |= action.kind == ActionKind::Step;
-        hasNorm |= action.kind == ActionKind::Norm;
-      }
   }
 
   Status run();

@@ -16,6 +16,7 @@ Status RowCheck::checkShape() {
   if (schedule.updates < 1 || pipeline.microbatches % schedule.updates)
     return Error{std::to_string(pipeline.microbatches) + " micro-batches do not divide into " +
                  std::to_string(schedule.updates) + " updates; choose a multiple"};
+  runs.assign(shape.directions, std::vector<uint8_t>(shape.microbatches));
   for (rank = 0; rank < schedule.ranks(); ++rank)
     for (index = 0; index < static_cast<int>(schedule.rows[rank].size()); ++index) {
       const Action &action = schedule.rows[rank][index];
@@ -45,6 +46,10 @@ Status RowCheck::checkShape() {
       if (perUpdate && (action.version < 0 || action.version >= schedule.updates))
         return fail(here(action) + " belongs to update " + std::to_string(action.version) + " of a table with " +
                     std::to_string(schedule.updates));
+      hasStep |= action.kind == ActionKind::Step;
+      hasNorm |= action.kind == ActionKind::Norm;
+      if (action.kind == ActionKind::Forward && action.sub == 0)
+        runs[action.direction][action.microbatch] = 1;
     }
   return {};
 }
@@ -60,11 +65,6 @@ std::string RowCheck::whyNoPart(const Action &action) const {
 }
 
 Status RowCheck::assignMicrobatches() {
-  runs.assign(shape.directions, std::vector<uint8_t>(shape.microbatches));
-  for (const std::vector<Action> &row : schedule.rows)
-    for (const Action &action : row)
-      if (action.kind == ActionKind::Forward && action.sub == 0)
-        runs[action.direction][action.microbatch] = 1;
   int total = 0;
   microbatchRange = 1;
   for (int direction = 0; direction < shape.directions; ++direction)

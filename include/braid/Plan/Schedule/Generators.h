@@ -89,7 +89,7 @@ struct Sequence {
   std::vector<Action> actions = {};
 };
 /// Merges sequences into one list of actions per rank: whatever is ready first, backwards before forwards.
-Result<Schedule> mergeSequences(const Pipeline &pipeline, std::vector<Sequence> sequences);
+Result<Schedule> mergeSequences(const Pipeline &pipeline, const std::vector<Sequence> &sequences);
 
 /// Adds a send and a receive wherever a value or gradient goes to another rank. Both ends get them in one global order
 /// in which the values come to exist, so blocking sends cannot deadlock. The schedule must hold no messages yet.
