@@ -112,8 +112,50 @@ TEST_P(FailureTest, WaitsEndAtTheDeadline) {
         return Clock::now() - start < options.deadline ? "too early: " + error : error;
       },
       options);
-  EXPECT_THAT(results[0].complaint, MatchesRegex("rank 0 waited [0-9.]+ s for 640 bytes with tag 11 from rank 1; .*"));
-  EXPECT_EQ(results[1].complaint, "rank 0 failed: " + results[0].complaint);
+  EXPECT_THAT(results[1].complaint, MatchesRegex("rank 0 waited [0-9.]+ s for 640 bytes with tag 11 from rank 1; "
+                                                 "rank 1 is alive but has not come to it, so .*"));
+  EXPECT_EQ(results[0].complaint, "rank 1 failed: " + results[1].complaint);
+}
+
+TEST_P(FailureTest, TheEndOfAChainOfWaitsIsBlamed) {
+  TransportOptions options;
+  options.deadline = std::chrono::milliseconds(500);
+  auto results = runRanks(
+      GetParam(), 3,
+      [&](Transport &transport) {
+        transport.setWording({[](uint64_t tag) { return "letter " + std::to_string(tag); },
+                              [](int rank, uint64_t position) {
+                                return "chapter " + std::to_string(position) + " of rank " + std::to_string(rank);
+                              }});
+        transport.setPosition(10 + transport.rank());
+        char data[640];
+        if (transport.rank() == 2)
+          return elsewhere(transport);
+        if (transport.rank() == 0) // its wait is the first to end
+          std::this_thread::sleep_for(std::chrono::milliseconds(0));
+        else
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        return errorOf(transport.recv(transport.rank() + 1, data, sizeof data, 11));
+      },
+      options);
+  EXPECT_THAT(
+      results[2].complaint,
+      MatchesRegex("rank 0 waited [0-9.]+ s for 640 bytes of letter 11 from rank 1; rank 1 itself waits for rank "
+                   "2; rank 2 is alive but has not come to it, it is in chapter 12 of rank 2, so .*"));
+  EXPECT_EQ(results[0].complaint, "rank 2 failed: " + results[2].complaint);
+}
+
+TEST_P(FailureTest, ACircleOfWaitsIsOne) {
+  TransportOptions options;
+  options.deadline = std::chrono::milliseconds(300);
+  auto results = runRanks(
+      GetParam(), 2,
+      [&](Transport &transport) {
+        char data[8];
+        return errorOf(transport.recv(1 - transport.rank(), data, sizeof data, 1));
+      },
+      options);
+  EXPECT_THAT(results[0].complaint, HasSubstr("wait for each other in a circle"));
 }
 
 TEST_P(FailureTest, SendsEndAtTheDeadline) {
@@ -131,8 +173,8 @@ TEST_P(FailureTest, SendsEndAtTheDeadline) {
       },
       options);
   EXPECT_THAT(results[0].complaint,
-              MatchesRegex("rank 0 waited [0-9.]+ s for 41943040 bytes with tag 5 to reach rank 1; .*"));
-  EXPECT_EQ(results[1].complaint, "rank 0 failed: " + results[0].complaint);
+              MatchesRegex("rank 1 failed: rank 0 waited [0-9.]+ s for 41943040 bytes with tag 5 to reach rank 1; .*"));
+  EXPECT_EQ(results[0].complaint, "rank 1 failed: " + results[1].complaint);
 }
 
 TEST_P(FailureTest, APeerThatFinishedIsNamed) {
@@ -219,6 +261,58 @@ TEST_P(ProcessTest, AKilledRankMayBeBusySending) {
   });
   EXPECT_LT(noticed[0], 2);
   EXPECT_THAT(results[1].complaint, StartsWith("rank 0 failed: its process (pid "));
+}
+
+TEST_P(ProcessTest, AStoppedRankIsNamedSoon) {
+  TransportOptions options;
+  options.standstill = std::chrono::milliseconds(1000);
+  Shared<std::atomic<int>> stopped;
+  auto results = runRanks(
+      GetParam(), 3,
+      [&](Transport &transport) -> std::string {
+        transport.setWording({nullptr, [](int, uint64_t position) { return "step " + std::to_string(position); }});
+        transport.setPosition(7);
+        (void)transport.barrier();
+        char byte;
+        if (transport.rank() == 2) {
+          stopped[0] = getpid();
+          raise(SIGSTOP);
+          return errorOf(transport.poll());
+        }
+        // Rank 0 waits for rank 1, which waits for the one that is stopped.
+        auto start = Clock::now();
+        std::string error = errorOf(transport.recv(transport.rank() + 1, &byte, 1, 0));
+        bool soon = Clock::now() - start < std::chrono::seconds(10);
+        if (transport.rank() == 1)
+          kill(stopped[0], SIGCONT); // or the test waits for it
+        return soon ? error : "late: " + error;
+      },
+      options);
+  for (int rank : {0, 1})
+    EXPECT_THAT(
+        results[rank].complaint,
+        MatchesRegex("rank 2 failed: its process .pid [0-9]+. has stood still for [0-9.]+ s: a signal stopped it, "
+                     "it is in step 7, and rank [01] waits for it"));
+}
+
+TEST_P(ProcessTest, ABusyRankDoesNotStandStill) {
+  TransportOptions options;
+  options.standstill = std::chrono::milliseconds(600);
+  expectRanks(
+      GetParam(), 2,
+      [&](Transport &transport) -> std::string {
+        char byte = 0;
+        if (transport.rank() == 0) {
+          Status status = transport.recv(1, &byte, 1, 0);
+          return status ? "" : status.error();
+        }
+        auto end = Clock::now() + std::chrono::milliseconds(1500);
+        while (Clock::now() < end) {
+        }
+        Status status = transport.send(0, &byte, 1, 0);
+        return status ? "" : status.error();
+      },
+      options);
 }
 
 TEST_P(ProcessTest, NothingHasAName) {

@@ -23,14 +23,25 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace braid::runtime {
 
 struct TransportOptions {
   /// The longest that one wait may last.
   std::chrono::milliseconds deadline{300'000};
+  /// How long the process of a rank may stand still, stopped or frozen, before that is its failure. Transports between
+  /// processes see it; a process that computes does not stand still.
+  std::chrono::milliseconds standstill{10'000};
+};
+
+/// How the caller's numbers read in messages. What is null is printed as a number, or left out.
+struct Wording {
+  std::function<std::string(uint64_t tag)> tag;
+  std::function<std::string(int rank, uint64_t position)> position;
 };
 
 /// A send that was started. Copies are the same send; a default one is finished.
@@ -85,6 +96,11 @@ public:
   /// `return transport.fail(...)`. Every other rank's blocking call returns "rank R failed: REASON".
   virtual plan::Status fail(std::string reason) = 0;
 
+  /// Says how far this rank has come, for the messages of those that wait for it. Cheap.
+  virtual void setPosition(uint64_t position) = 0;
+  void setWording(Wording wording) { words = std::move(wording); }
+  const Wording &wording() const { return words; }
+
   /// The group's first failure. A rank whose error has another rank as its cause need not print it again.
   virtual std::optional<Failure> failure() const = 0;
 
@@ -94,6 +110,7 @@ protected:
 private:
   int ownRank;
   int worldSize;
+  Wording words;
 };
 
 } // namespace braid::runtime

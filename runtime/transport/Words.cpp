@@ -9,13 +9,16 @@
 #include "runtime/transport/Collectives.h"
 
 #include <cstdio>
+#include <set>
 
 namespace braid::runtime::words {
 
-std::string message(size_t bytes, uint64_t tag) {
+std::string message(const Transport &transport, size_t bytes, uint64_t tag) {
   std::string text = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   if (const char *collective = collectiveOfTag(tag))
     return text + " of " + collective;
+  if (transport.wording().tag)
+    return text + " of " + transport.wording().tag(tag);
   return text + " with tag " + std::to_string(tag);
 }
 
@@ -25,26 +28,53 @@ std::string seconds(std::chrono::nanoseconds time) {
   return text;
 }
 
-std::string Wait::text() const {
-  return message(bytes, tag) + (receiving ? " from rank " : " to reach rank ") + std::to_string(peer);
+std::string whereabouts(const Transport &transport, int rank, uint64_t position) {
+  if (!transport.wording().position)
+    return "";
+  return ", it is in " + transport.wording().position(rank, position);
 }
 
-std::string mismatch(int rank, const Wait &expected, size_t sentBytes, uint64_t sentTag) {
-  return "rank " + std::to_string(rank) + " expected " + message(expected.bytes, expected.tag) + " from rank " +
-         std::to_string(expected.peer) + ", but rank " + std::to_string(expected.peer) + " sent " +
-         message(sentBytes, sentTag) +
+std::string Wait::text(const Transport &transport) const {
+  return message(transport, bytes, tag) + (receiving ? " from rank " : " to reach rank ") + std::to_string(peer);
+}
+
+std::string mismatch(const Transport &transport, const Wait &expected, size_t sentBytes, uint64_t sentTag) {
+  return "rank " + std::to_string(transport.rank()) + " expected " + message(transport, expected.bytes, expected.tag) +
+         " from rank " + std::to_string(expected.peer) + ", but rank " + std::to_string(expected.peer) + " sent " +
+         message(transport, sentBytes, sentTag) +
          "; the two ranks run different programs or disagree about a shape, so check that "
          "all ranks start the same binary with the same options and data";
 }
 
-std::string timedOut(int rank, const Wait &wait, std::chrono::nanoseconds waited) {
-  return "rank " + std::to_string(rank) + " waited " + seconds(waited) + " for " + wait.text() + "; rank " +
-         std::to_string(wait.peer) + " is alive but has not come to it, so look at what rank " +
-         std::to_string(wait.peer) + " does, or raise the transport's deadline";
+int culprit(int peer, const std::function<RankView(int)> &view) {
+  std::set<int> chain;
+  for (int rank = peer; chain.insert(rank).second;) {
+    int next = view(rank).waitsFor;
+    if (next < 0)
+      return rank;
+    rank = next;
+  }
+  return peer;
 }
 
-std::string peerLeft(int rank, const Wait &wait) {
-  return "rank " + std::to_string(rank) + " waits for " + wait.text() + ", but rank " + std::to_string(wait.peer) +
+std::string timedOut(const Transport &transport, const Wait &wait, std::chrono::nanoseconds waited,
+                     const std::function<RankView(int)> &view) {
+  std::string text =
+      "rank " + std::to_string(transport.rank()) + " waited " + seconds(waited) + " for " + wait.text(transport);
+  int end = culprit(wait.peer, view);
+  for (int rank = wait.peer; rank != end; rank = view(rank).waitsFor)
+    text += "; rank " + std::to_string(rank) + " itself waits for rank " + std::to_string(view(rank).waitsFor);
+  if (int next = view(end).waitsFor; next >= 0)
+    return text + "; rank " + std::to_string(end) + " waits for rank " + std::to_string(next) +
+           ", so they wait for each other in a circle: the ranks run different programs or schedules";
+  return text + "; rank " + std::to_string(end) + " is alive but has not come to it" +
+         whereabouts(transport, end, view(end).position) + ", so look at what rank " + std::to_string(end) +
+         " does, or raise the transport's deadline";
+}
+
+std::string peerLeft(const Transport &transport, const Wait &wait) {
+  return "rank " + std::to_string(transport.rank()) + " waits for " + wait.text(transport) + ", but rank " +
+         std::to_string(wait.peer) +
          " has already finished; the two ranks run different programs or a different number of steps";
 }
 

@@ -17,10 +17,13 @@
 namespace braid::runtime::words {
 
 /// "64 bytes with tag 7", or "8 bytes of a barrier" for the tags of collectives.
-std::string message(size_t bytes, uint64_t tag);
+std::string message(const Transport &transport, size_t bytes, uint64_t tag);
 
 /// "0.3 s".
 std::string seconds(std::chrono::nanoseconds time);
+
+/// ", it is in step 3, 1F0", or "" where nobody has said what the position means.
+std::string whereabouts(const Transport &transport, int rank, uint64_t position);
 
 /// What one call waits for: "64 bytes with tag 7 from rank 1".
 struct Wait {
@@ -29,12 +32,23 @@ struct Wait {
   size_t bytes = 0;
   uint64_t tag = 0;
 
-  std::string text() const;
+  std::string text(const Transport &transport) const;
 };
 
-std::string mismatch(int rank, const Wait &expected, size_t sentBytes, uint64_t sentTag);
-std::string timedOut(int rank, const Wait &wait, std::chrono::nanoseconds waited);
-std::string peerLeft(int rank, const Wait &wait);
+/// What is known of another rank when a wait for it ends.
+struct RankView {
+  int waitsFor = -1; // a rank
+  uint64_t position = 0;
+};
+
+/// Whose fault it is that a wait for `peer` does not end: the rank at the end of the chain of ranks that wait for each
+/// other, or `peer` where the chain is a circle.
+int culprit(int peer, const std::function<RankView(int)> &view);
+
+std::string mismatch(const Transport &transport, const Wait &expected, size_t sentBytes, uint64_t sentTag);
+std::string timedOut(const Transport &transport, const Wait &wait, std::chrono::nanoseconds waited,
+                     const std::function<RankView(int)> &view);
+std::string peerLeft(const Transport &transport, const Wait &wait);
 
 /// The group's failure as the error of a call on `rank`: another rank's failure names that rank first.
 plan::Error groupFailure(int rank, const Failure &failure);

@@ -19,19 +19,31 @@
 
 namespace braid::runtime::shm {
 
-uint64_t processStartTime(int pid) {
-  char path[64], text[1024];
+/// The line of a process in /proc from the end of its name on, ") S ...": the name may hold blanks and parentheses.
+/// Field 3 is the state, field 22 the start time. Null where there is none.
+static const char *readStat(int pid, char (&text)[1024]) {
+  char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
   std::FILE *file = std::fopen(path, "re");
   if (!file)
-    return 0;
+    return nullptr;
   size_t length = std::fread(text, 1, sizeof text - 1, file);
   std::fclose(file);
   text[length] = 0;
-  // The program's name, field 2, may hold blanks and parentheses; the last parenthesis ends it. Field 3 is the state,
-  // field 22 the start time.
   const char *at = std::strrchr(text, ')');
-  if (!at || std::strlen(at) < 3 || at[2] == 'Z' || at[2] == 'X')
+  return at && std::strlen(at) >= 3 ? at : nullptr;
+}
+
+char processState(int pid) {
+  char text[1024];
+  const char *at = readStat(pid, text);
+  return at ? at[2] : 0;
+}
+
+uint64_t processStartTime(int pid) {
+  char text[1024];
+  const char *at = readStat(pid, text);
+  if (!at || at[2] == 'Z' || at[2] == 'X')
     return 0;
   for (int field = 2; at && field < 22; ++field)
     at = std::strchr(at + 1, ' ');

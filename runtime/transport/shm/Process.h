@@ -16,6 +16,9 @@ namespace braid::runtime::shm {
 /// name a process for good, a pid alone is reused.
 uint64_t processStartTime(int pid);
 
+/// The state of a process as /proc has it, 'T' for one that a signal stopped; 0 if that cannot be known.
+char processState(int pid);
+
 /// The number of this process's pid namespace.
 uint64_t ownPidNamespace();
 

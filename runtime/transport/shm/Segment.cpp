@@ -26,7 +26,7 @@ using plan::Error;
 using plan::Result;
 
 namespace {
-constexpr uint64_t magicNumber = 0x6272616964000001; // "braid", layout 1
+constexpr uint64_t magicNumber = 0x6272616964000002; // "braid", layout 2
 constexpr size_t reasonBytes = 4000;
 constexpr size_t pageBytes = 4096;
 enum FailureState : uint32_t { NoFailure, WritingFailure, HasFailure };

@@ -58,6 +58,11 @@ struct alignas(64) RankBlock {
   /// A rank sleeps on its doorbell, a futex, whatever it waits for.
   alignas(64) std::atomic<uint32_t> sleeping;
   std::atomic<uint32_t> doorbell;
+  /// What the others may want to know: a count that grows while the process runs, the rank that this one waits for plus
+  /// 1, and how far it has come.
+  alignas(64) std::atomic<uint64_t> heartbeat;
+  std::atomic<int32_t> waitsFor;
+  std::atomic<uint64_t> position;
 };
 
 class Segment {

@@ -10,8 +10,11 @@
 #include "runtime/transport/shm/Waiter.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <mutex>
+#include <thread>
 
 namespace braid::runtime {
 
@@ -66,12 +69,21 @@ public:
   }
 
   ~ShmTransport() override {
+    {
+      std::lock_guard lock(pulseMutex);
+      leaving = true;
+    }
+    pulseChanged.notify_all();
+    if (pulse.joinable())
+      pulse.join();
     segment->rank(rank()).state = RankState::Left;
     segment->notifyAll(rank());
   }
 
   /// Waits until every rank has joined.
   Status join() {
+    waiter.where = [this](int peer) { return words::whereabouts(*this, peer, segment->rank(peer).position); };
+    pulse = std::thread([this] { beat(); });
     segment->announce(rank());
     auto missing = [&] {
       std::string ranks;
@@ -134,7 +146,7 @@ public:
         if (Status status = waitFor(wait, [&] { return slot.ticket == in.consumed + 1; }); !status)
           return status;
       if (slot.total != bytes || slot.tag != tag)
-        return fail(words::mismatch(rank(), wait, slot.total, slot.tag));
+        return fail(words::mismatch(*this, wait, slot.total, slot.tag));
       if (slot.bytes)
         std::memcpy(static_cast<char *>(data) + got, contents(slot, peer, rank()), slot.bytes);
       got += slot.bytes;
@@ -157,7 +169,20 @@ public:
 
   std::optional<Failure> failure() const override { return segment->failure(); }
 
+  void setPosition(uint64_t position) override {
+    segment->rank(rank()).position.store(position, std::memory_order_relaxed);
+  }
+
 private:
+  /// Lets the others see that this process runs, whatever its other threads do.
+  void beat() {
+    std::unique_lock lock(pulseMutex);
+    while (!leaving) {
+      segment->rank(rank()).heartbeat.fetch_add(1, std::memory_order_relaxed);
+      pulseChanged.wait_for(lock, std::chrono::milliseconds(200));
+    }
+  }
+
   Status groupStatus() const {
     if (!segment->hasFailure())
       return {};
@@ -226,11 +251,22 @@ private:
       bool left = segment->rank(wait.peer).state == RankState::Left;
       return ready() || (peerLeft = left);
     };
+    RankBlock &own = segment->rank(rank());
+    own.waitsFor.store(wait.peer + 1, std::memory_order_relaxed);
     Waiter::Outcome outcome = waiter.until(readyOrLeft, [&] { return progress(); });
+    if (outcome == Waiter::Outcome::TimedOut) {
+      auto view = [&](int rank) {
+        const RankBlock &block = segment->rank(rank);
+        return words::RankView{block.waitsFor - 1, block.position};
+      };
+      segment->publishFailure(words::culprit(wait.peer, view),
+                              words::timedOut(*this, wait, Waiter::Clock::now() - start, view));
+    }
+    own.waitsFor.store(0, std::memory_order_relaxed); // not before the view of who waits for whom
     if (outcome == Waiter::Outcome::TimedOut)
-      return fail(words::timedOut(rank(), wait, Waiter::Clock::now() - start));
+      return groupStatus();
     if (outcome == Waiter::Outcome::Ready && peerLeft)
-      return fail(words::peerLeft(rank(), wait));
+      return fail(words::peerLeft(*this, wait));
     return outcome == Waiter::Outcome::Ready ? Status() : groupStatus();
   }
 
@@ -240,6 +276,10 @@ private:
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   int peersWithUnfinished = 0;
+  std::mutex pulseMutex;
+  std::condition_variable pulseChanged;
+  bool leaving = false;
+  std::thread pulse;
 };
 
 } // namespace

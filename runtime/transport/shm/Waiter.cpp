@@ -7,6 +7,8 @@
 
 #include "runtime/transport/shm/Waiter.h"
 
+#include <cstdio>
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -27,7 +29,8 @@ int coresOfThisProcess() {
 } // namespace
 
 Waiter::Waiter(std::shared_ptr<Segment> segment, int rank, const TransportOptions &options)
-    : segment(std::move(segment)), rank(rank), options(options), watches(this->segment->worldSize()) {
+    : segment(std::move(segment)), rank(rank), options(options), watches(this->segment->worldSize()),
+      pulses(this->segment->worldSize()) {
   bool coreForEach = coresOfThisProcess() >= this->segment->worldSize();
   longestYield = coreForEach ? std::chrono::microseconds(100) : std::chrono::microseconds(20);
   yieldTime = longestYield;
@@ -58,9 +61,35 @@ void Waiter::sleep(uint32_t bell, Clock::time_point until) const {
   syscall(SYS_futex, &segment->rank(rank).doorbell, FUTEX_WAIT, bell, &time, nullptr, 0);
 }
 
+bool Waiter::standsStill(int peer) {
+  Pulse &pulse = pulses[peer];
+  Clock::time_point now = Clock::now();
+  uint64_t heartbeat = segment->rank(peer).heartbeat;
+  if (heartbeat != pulse.heartbeat)
+    pulse.still = Clock::duration(0);
+  else
+    pulse.still += std::min<Clock::duration>(now - pulse.seen, longestInterval);
+  pulse.heartbeat = heartbeat;
+  pulse.seen = now;
+  return pulse.still >= options.standstill;
+}
+
 void Waiter::checkProcesses() {
   for (int peer = 0; peer < segment->worldSize(); ++peer) {
     RankBlock &block = segment->rank(peer);
+    if (peer != rank && block.state == RankState::Joined && standsStill(peer)) {
+      bool sameIds = block.pidNamespace == segment->rank(rank).pidNamespace;
+      char state = sameIds ? processState(block.pid) : 0;
+      std::string why = state == 'T'   ? "a signal stopped it"
+                        : state == 't' ? "a debugger holds it"
+                                       : "it is stopped, or the machine gives it no time";
+      auto time = std::chrono::duration<double>(pulses[peer].still).count();
+      char text[64];
+      std::snprintf(text, sizeof text, "has stood still for %.1f s: ", time);
+      segment->publishFailure(peer, "its process (pid " + std::to_string(block.pid) + ") " + text + why + where(peer) +
+                                        ", and rank " + std::to_string(rank) + " waits for it");
+      return;
+    }
     if (peer == rank || block.state != RankState::Joined || block.pidNamespace != segment->rank(rank).pidNamespace)
       continue;
     std::optional<ProcessWatch> &watch = watches[peer];

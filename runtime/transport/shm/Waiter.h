@@ -18,6 +18,7 @@
 #include "runtime/transport/shm/Segment.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -56,12 +57,16 @@ public:
     }
   }
 
-  /// Looks now whether other ranks' processes still live; a dead one becomes the group's failure.
+  /// Looks now whether other ranks' processes still live and run; one that does not becomes the group's failure.
+  /// `where` says where a rank is.
   void checkProcesses();
+  std::function<std::string(int rank)> where = [](int) { return std::string(); };
 
 private:
   static constexpr std::chrono::microseconds busyTime{2};
   static constexpr std::chrono::milliseconds checkInterval{50};
+  /// Longer between two checks this process did not run itself, and the time counts for nothing.
+  static constexpr std::chrono::milliseconds longestInterval{200};
 
   template <typename Ready, typename Work>
   Outcome sleepUntil(const Ready &ready, const Work &work, Clock::time_point start) {
@@ -81,6 +86,8 @@ private:
         return Outcome::Failed;
       Clock::time_point now = Clock::now();
       if (now >= nextCheck) {
+        if (now - nextCheck > longestInterval)
+          end += now - nextCheck;
         checkProcesses();
         nextCheck = now + checkInterval;
       }
@@ -100,6 +107,14 @@ private:
   TransportOptions options;
   std::chrono::nanoseconds longestYield, yieldTime;
   std::vector<std::optional<ProcessWatch>> watches; // of ranks that were seen to join
+
+  bool standsStill(int peer);
+  struct Pulse {
+    uint64_t heartbeat = 0;
+    Clock::duration still{0}; // for which it has not grown
+    Clock::time_point seen{};
+  };
+  std::vector<Pulse> pulses;
 };
 
 } // namespace braid::runtime::shm

@@ -41,7 +41,7 @@ struct Channel {
 
 struct Group {
   Group(int size, const ThreadTransportOptions &options)
-      : size(size), options(options), channels(size * size), left(size) {}
+      : size(size), options(options), channels(size * size), left(size), views(size) {}
 
   Channel &channel(int from, int to) { return channels[from * size + to]; }
 
@@ -51,6 +51,7 @@ struct Group {
   std::condition_variable changed;
   std::vector<Channel> channels;
   std::vector<bool> left;
+  std::vector<words::RankView> views;
   std::optional<Failure> failure;
 };
 
@@ -117,10 +118,10 @@ public:
     if (group->failure)
       return words::groupFailure(rank(), *group->failure);
     if (channel.messages.empty()) // the sender left meanwhile, without waiting for its send
-      return failLocked(words::peerLeft(rank(), wait));
+      return failLocked(words::peerLeft(*this, wait));
     Message &message = channel.messages.front();
     if (message.bytes != bytes || message.tag != tag)
-      return failLocked(words::mismatch(rank(), wait, message.bytes, message.tag));
+      return failLocked(words::mismatch(*this, wait, message.bytes, message.tag));
     if (bytes)
       std::memcpy(data, message.data, bytes);
     channel.messages.pop_front();
@@ -146,10 +147,16 @@ public:
     return group->failure;
   }
 
+  void setPosition(uint64_t position) override {
+    std::lock_guard lock(group->mutex);
+    group->views[rank()].position = position;
+  }
+
 private:
-  Status failLocked(std::string reason) {
+  Status failLocked(std::string reason) { return failLocked(rank(), std::move(reason)); }
+  Status failLocked(int culprit, std::string reason) {
     if (!group->failure)
-      group->failure = Failure{rank(), std::move(reason)};
+      group->failure = Failure{culprit, std::move(reason)};
     group->changed.notify_all();
     return words::groupFailure(rank(), *group->failure);
   }
@@ -157,13 +164,16 @@ private:
   template <typename Ready>
   Status waitFor(std::unique_lock<std::mutex> &lock, const words::Wait &wait, const Ready &ready) {
     Clock::time_point start = Clock::now();
+    auto view = [&](int rank) { return group->views[rank]; };
+    group->views[rank()].waitsFor = wait.peer;
     while (!group->failure && !ready()) {
       if (group->left[wait.peer])
-        return failLocked(words::peerLeft(rank(), wait));
+        return failLocked(words::peerLeft(*this, wait));
       if (group->changed.wait_until(lock, start + group->options.deadline) == std::cv_status::timeout &&
           !group->failure && !ready() && !group->left[wait.peer])
-        return failLocked(words::timedOut(rank(), wait, Clock::now() - start));
+        return failLocked(words::culprit(wait.peer, view), words::timedOut(*this, wait, Clock::now() - start, view));
     }
+    group->views[rank()].waitsFor = -1;
     if (group->failure)
       return words::groupFailure(rank(), *group->failure);
     return {};
