@@ -1,4 +1,4 @@
-//===- Export.h - Gathering parameters into one file -------------*- C++ -*-===//
+//===- Export.h - Gathering tensors into one file ----------------*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,10 +19,22 @@
 #include "runtime/core/Weights.h"
 #include "runtime/transport/Transport.h"
 
+#include <functional>
 #include <map>
 #include <string>
 
 namespace braid::runtime {
+
+/// A tensor of the file. Every rank lists all of them, alike but for `find`, which only the owner calls.
+struct GatheredTensor {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  int owner = 0; // a rank
+  std::function<Tensor()> find;
+};
+plan::Status gatherTensors(int rank, Transport *transport, const std::vector<GatheredTensor> &tensors,
+                           const std::string &path);
 
 /// Parameters and buffers; those that no stage uses come from the weight file.
 plan::Status exportModel(const Program &program, int rank, Transport *transport, const ParameterStore &parameters,

@@ -14,14 +14,28 @@ using namespace braid;
 using namespace braid::runtime;
 namespace fs = std::filesystem;
 
-plan::Status runtime::prepareRunFolder(const std::string &folder, bool overwrite) {
+/// Whether `path` lies in `folder`.
+static bool isWithin(const fs::path &path, const fs::path &folder) {
+  std::error_code error;
+  fs::path relative = fs::relative(path, folder, error);
+  return !error && !relative.empty() && *relative.begin() != "..";
+}
+
+plan::Status runtime::prepareRunFolder(const std::string &folder, bool overwrite, const std::string &resumed) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder, error))
     return plan::Error{text("cannot create the folder ", folder,
                             " of --out: ", error ? error.message() : std::string("there is a file of that name"))};
   std::vector<std::string> found;
-  for (const char *name : {metricsName, modelName, gradientsName})
+  if (!resumed.empty() && isWithin(resumed, folder)) {
+    if (overwrite)
+      return plan::Error{text("--overwrite would remove ", resumed,
+                              ", which the run is to resume from; name another "
+                              "folder in --out, or leave --overwrite out")};
+    return {};
+  }
+  for (const char *name : {metricsName, modelName, gradientsName, checkpointsName})
     if (fs::exists(fs::symlink_status(fs::path(folder) / name, error)))
       found.push_back(name);
   if (!found.empty() && !overwrite)

@@ -17,10 +17,11 @@ namespace braid::runtime {
 inline constexpr const char *metricsName = "metrics.jsonl";
 inline constexpr const char *modelName = "model.safetensors";
 inline constexpr const char *gradientsName = "gradients.safetensors";
+inline constexpr const char *checkpointsName = "checkpoints"; // a folder
 
-/// Creates the folder where it is missing. One that holds an earlier run is refused, or emptied of that run with
-/// `overwrite`; other files in it are left alone.
-plan::Status prepareRunFolder(const std::string &folder, bool overwrite);
+/// Creates the folder where it is missing. One that holds an earlier run is refused, unless the run goes on from the
+/// checkpoint `resumed` in it, or is emptied of that run with `overwrite`; other files in it are left alone.
+plan::Status prepareRunFolder(const std::string &folder, bool overwrite, const std::string &resumed);
 
 } // namespace braid::runtime
 

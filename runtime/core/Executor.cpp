@@ -18,7 +18,16 @@ using plan::ActionKind;
 Executor::Executor(const Program &program, int rank, Transport *transport, ParameterStore &parameters,
                    Optimizer &optimizer, Options options)
     : program(program), rank(rank), transport(transport), parameters(parameters), optimizer(optimizer),
-      options(options) {}
+      options(options) {
+  if (transport)
+    transport->setWording({[this](uint64_t tag) { return describeTag(tag); },
+                           [this](int of, uint64_t position) { return describePosition(of, position); }});
+}
+
+Executor::~Executor() {
+  if (transport)
+    transport->setWording({});
+}
 
 /// " to stage llm.0 on rank 1"; empty for actions that are no messages.
 static std::string messageText(const Program &program, const plan::Action &action) {
@@ -28,18 +37,44 @@ static std::string messageText(const Program &program, const plan::Action &actio
   return text(plan::isSend(action.kind) ? " to" : " from", " stage ", peer.name, " on rank ", peer.rank);
 }
 
-plan::Result<StepReport> Executor::step(int64_t number, const Batches &data) {
-  stepNumber = number;
-  batches = &data;
-  current = &data.step(number);
-  if (plan::Status status = begin(); !status)
-    return plan::Error{text("step ", number, ": ", status.error())};
-  if (!report.problem.empty())
-    return report;
-  for (const plan::Action &action : program.schedule.rows[rank]) {
-    if (action.kind == ActionKind::Idle)
+/// A position is a step and the number of an action in the row, from 1.
+static constexpr int positionBits = 24;
+
+std::string Executor::describePosition(int of, uint64_t position) const {
+  size_t number = position & ((uint64_t(1) << positionBits) - 1);
+  const std::vector<plan::Action> &row = program.schedule.rows[of];
+  if (number == 0 || number > row.size())
+    return "no step yet";
+  const plan::Action &action = row[number - 1];
+  return text("step ", position >> positionBits, ", ", action.str(), " (stage ", program.stages[action.stage].name,
+              ")");
+}
+
+/// What follows the computation of a step, once, however many batches it has.
+static bool isUpdate(ActionKind kind) {
+  switch (kind) {
+  case ActionKind::SendGrad:
+  case ActionKind::RecvGrad:
+  case ActionKind::SendParam:
+  case ActionKind::RecvParam:
+  case ActionKind::Norm:
+  case ActionKind::Step:
+  case ActionKind::Loss:
+    return true;
+  default:
+    return false;
+  }
+}
+
+template <typename Wanted> plan::Status Executor::runRow(const std::string &when, const Wanted &wanted) {
+  const std::vector<plan::Action> &row = program.schedule.rows[rank];
+  for (size_t number = 0; number < row.size(); ++number) {
+    const plan::Action &action = row[number];
+    if (action.kind == ActionKind::Idle || !wanted(action.kind))
       continue;
-    log.begin(number, action);
+    log.begin(stepNumber, action);
+    if (transport)
+      transport->setPosition(uint64_t(stepNumber) << positionBits | (number + 1));
     plan::Status status;
     try {
       status = run(action);
@@ -47,20 +82,75 @@ plan::Result<StepReport> Executor::step(int64_t number, const Batches &data) {
       status = plan::Error{error.what()};
     }
     if (!status)
-      return plan::Error{text("step ", number, ", ", action.str(), " (stage ", program.stages[action.stage].name,
+      return plan::Error{text(when, ", ", action.str(), " (stage ", program.stages[action.stage].name,
                               action.microbatch < 0 ? "" : text(", micro-batch ", action.microbatch),
                               messageText(program, action), "): ", status.error(), "\n  the last actions were ",
                               log.str())};
     log.finish();
   }
+  return {};
+}
+
+plan::Result<StepReport> Executor::step(int64_t number, const Batches &data, int64_t first, int64_t count) {
+  stepNumber = number;
+  training = true;
+  std::string when = text("step ", number);
+  parameters.clearGradients();
+  if (plan::Status status = begin(data, first, count); !status)
+    return plan::Error{text(when, ": ", status.error())};
+  if (!report.problem.empty())
+    return report;
+  for (int64_t batch = 0; batch < count; ++batch) {
+    current = &data.step(first + batch);
+    // The table says where the update stands among the actions; with several batches it comes after the last.
+    bool whole = count == 1;
+    std::string which = whole ? when : text(when, ", batch ", batch, " of ", count);
+    if (plan::Status status = runRow(which, [&](ActionKind kind) { return whole || !isUpdate(kind); }); !status)
+      return plan::Error{status.error()};
+  }
+  if (count > 1)
+    if (plan::Status status = runRow(when, isUpdate); !status)
+      return plan::Error{status.error()};
   if (plan::Status status = finishSends(0); !status)
-    return plan::Error{text("step ", number, ", sending what is left: ", status.error())};
-  for (auto &[buffer, value] : states)
-    parameters.parameter(buffer) = std::move(value);
+    return plan::Error{text(when, ", sending what is left: ", status.error())};
+  if (report.problem.empty())
+    for (auto &[buffer, value] : states)
+      parameters.parameter(buffer) = std::move(value);
   return report;
 }
 
-plan::Status Executor::begin() {
+plan::Result<StepReport> Executor::lossOf(const Batches &data) {
+  training = false;
+  std::string when = text("evaluation after step ", stepNumber);
+  int64_t count = data.count(), together = program.wholeBatch.empty() ? count : 1;
+  double sum = 0;
+  for (int64_t first = 0; first < count; first += together) {
+    if (plan::Status status = begin(data, first, together); !status)
+      return plan::Error{text(when, ": ", status.error())};
+    if (!report.problem.empty()) {
+      report.problem = "in the evaluation data, " + report.problem;
+      return report;
+    }
+    for (int64_t batch = first; batch < first + together; ++batch) {
+      current = &data.step(batch);
+      auto isForward = [](ActionKind kind) {
+        return kind == ActionKind::Forward || kind == ActionKind::SendF || kind == ActionKind::RecvF;
+      };
+      if (plan::Status status = runRow(when, isForward); !status)
+        return plan::Error{status.error()};
+    }
+    if (plan::Status status = runRow(when, [](ActionKind kind) { return kind == ActionKind::Loss; }); !status)
+      return plan::Error{status.error()};
+    sum += report.loss;
+  }
+  if (plan::Status status = finishSends(0); !status)
+    return plan::Error{text(when, ", sending what is left: ", status.error())};
+  report.loss = sum / (count / together);
+  return report;
+}
+
+plan::Status Executor::begin(const Batches &data, int64_t first, int64_t count) {
+  batches = &data;
   report = {};
   report.gradientNorm = std::nan("");
   values.assign(program.edges.size(), PerMicroBatch(program.microbatches));
@@ -69,36 +159,38 @@ plan::Status Executor::begin() {
   carries = residuals;
   losses.assign(program.stages.size(), 0);
   states.clear();
-  parameters.clearGradients();
   try {
-    return countTerms();
+    return countTerms(first, count);
   } catch (const std::exception &error) {
     return plan::Error{error.what()};
   }
 }
 
-/// What each loss term divides by, over all micro-batches, from the inputs alone: so every rank counts for itself, also
-/// one that divides nothing, and all of them know of a count of 0.
-plan::Status Executor::countTerms() {
+/// What each loss term divides by, over all batches and micro-batches, from the inputs alone: so every rank counts for
+/// itself, also one that divides nothing, and all of them know of a count of 0.
+plan::Status Executor::countTerms(int64_t first, int64_t count) {
   counts.clear();
   if (program.counts.names.empty())
     return {};
   std::vector<int64_t> totals(program.counts.names.size());
-  for (int m = 0; m < program.microbatches; ++m) {
-    std::vector<Tensor> inputs;
-    std::vector<braid_tensor> operands;
-    for (int input : program.counts.inputs) {
-      plan::Result<Tensor> slice = batches->slice(program, *current, input, m);
-      if (!slice)
-        return plan::Error{slice.error()};
-      inputs.push_back(std::move(*slice));
-      operands.push_back(inputs.back().get());
+  for (int64_t batch = first; batch < first + count; ++batch) {
+    current = &batches->step(batch);
+    for (int m = 0; m < program.microbatches; ++m) {
+      std::vector<Tensor> inputs;
+      std::vector<braid_tensor> operands;
+      for (int input : program.counts.inputs) {
+        plan::Result<Tensor> slice = batches->slice(program, *current, input, m);
+        if (!slice)
+          return plan::Error{slice.error()};
+        inputs.push_back(std::move(*slice));
+        operands.push_back(inputs.back().get());
+      }
+      plan::Result<std::vector<Tensor>> results = call(program.counts.function, m, operands, totals.size());
+      if (!results)
+        return plan::Error{results.error()};
+      for (size_t i = 0; i < totals.size(); ++i)
+        totals[i] += (*results)[i].integer();
     }
-    plan::Result<std::vector<Tensor>> results = call(program.counts.function, m, operands, totals.size());
-    if (!results)
-      return plan::Error{results.error()};
-    for (size_t i = 0; i < totals.size(); ++i)
-      totals[i] += (*results)[i].integer();
   }
   for (size_t i = 0; i < totals.size(); ++i) {
     if (totals[i] == 0)
@@ -209,6 +301,8 @@ plan::Status Executor::forward(const plan::Action &action) {
         values[edge][m] = (*results)[i];
   if (stage.loss)
     losses[action.stage] += (*results)[stage.valuesOut.size()].item();
+  if (!training)
+    return {};
   // All micro-batches give the same, since what depends on samples is divided into one only.
   for (size_t i = 0; i < stage.states.size(); ++i)
     states[stage.states[i]] = (*results)[stage.valuesOut.size() + stage.loss + i].clone();

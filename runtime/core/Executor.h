@@ -47,16 +47,30 @@ public:
   /// `transport` is null for a program of one rank.
   Executor(const Program &program, int rank, Transport *transport, ParameterStore &parameters, Optimizer &optimizer,
            Options options);
+  ~Executor();
+  Executor(const Executor &) = delete;
+  Executor &operator=(const Executor &) = delete;
 
-  /// A failure names the step, the action and, for a message, the peer and what it carries.
-  plan::Result<StepReport> step(int64_t number, const Batches &batches);
+  /// One optimizer step over `count` batches from number `first` on, which count as one batch of their union. A failure
+  /// names the step, the action and, for a message, the peer and what it carries.
+  plan::Result<StepReport> step(int64_t number, const Batches &batches, int64_t first, int64_t count = 1);
+  plan::Result<StepReport> step(int64_t number, const Batches &batches) { return step(number, batches, number); }
+
+  /// The loss of all batches together; of a loss that is no sum over samples, the mean of the batches'. Forward only:
+  /// nothing of the training changes.
+  plan::Result<StepReport> lossOf(const Batches &batches);
 
   /// With keepGradients, of parameters whose home is on this rank, by number.
   std::map<int, Tensor> takeKeptGradients() { return std::move(kept); }
 
 private:
-  plan::Status begin();
-  plan::Status countTerms();
+  plan::Status begin(const Batches &data, int64_t first, int64_t count);
+  plan::Status countTerms(int64_t first, int64_t count);
+  /// How positions and tags read in the messages of transports.
+  std::string describePosition(int rank, uint64_t position) const;
+  std::string describeTag(uint64_t tag) const;
+  /// Runs the actions of this rank's row that `wanted` picks; `when` is for messages.
+  template <typename Wanted> plan::Status runRow(const std::string &when, const Wanted &wanted);
   plan::Status run(const plan::Action &action);
   plan::Status forward(const plan::Action &action);
   plan::Status backwardInput(const plan::Action &action);
@@ -99,6 +113,7 @@ private:
   int64_t stepNumber = 0;
   const Batches *batches = nullptr;
   const Batches::Step *current = nullptr;
+  bool training = true;
   std::vector<Tensor> counts;
   using PerMicroBatch = std::vector<Tensor>;
   std::vector<PerMicroBatch> values, gradients;                     // [edge][micro-batch]

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/aten/Allocator.h"
-#include "runtime/core/Launch.h"
 #include "runtime/checkpoint/RunFolder.h"
+#include "runtime/core/Launch.h"
 #include "runtime/core/Rank.h"
 #include "runtime/core/StandardStreams.h"
 #include "runtime/core/Text.h"
@@ -35,6 +35,25 @@ static int refuse(const std::string &message) {
   return 1;
 }
 
+/// A run that is taken up with other settings is one that nobody may have meant.
+static void noteOtherSettings(const Checkpoint &resumed, const std::map<std::string, std::string> &settings) {
+  std::map<std::string, std::string> all = settings; // and those that only the checkpoint has
+  all.insert(resumed.state().settings.begin(), resumed.state().settings.end());
+  auto valueIn = [](const std::map<std::string, std::string> &in, const std::string &name) {
+    auto found = in.find(name);
+    return found == in.end() ? "none" : found->second;
+  };
+  std::vector<std::string> others;
+  for (const auto &entry : all) {
+    std::string now = valueIn(settings, entry.first), then = valueIn(resumed.state().settings, entry.first);
+    if (now != then)
+      others.push_back(text(entry.first, " ", now, " (it had ", then, ")"));
+  }
+  if (!others.empty())
+    std::fprintf(stderr, "braid: note: %s was saved with other settings; this run has %s\n", resumed.folder().c_str(),
+                 joined(others).c_str());
+}
+
 /// Reads weights and data, resolves the operators and makes the folder of --out ready: on the first rank only, for the
 /// others may come when it is in use already.
 static plan::Result<Session> openSession(Program program, RunOptions options, bool first) {
@@ -43,17 +62,51 @@ static plan::Result<Session> openSession(Program program, RunOptions options, bo
   plan::Result<Weights> weights = Weights::open(program, options.weights);
   if (!weights)
     return plan::Error{weights.error()};
-  plan::Result<Batches> batches = Batches::open(program, options.data, options.steps);
+  if (options.accumulate == 0)
+    options.accumulate = program.accumulate;
+  if (options.accumulate > 1 && !program.wholeBatch.empty())
+    return plan::Error{text("the loss is no sum over samples, so a step cannot take ", options.accumulate,
+                            " batches: ", program.wholeBatch, "; use --accumulate 1")};
+  options.groups.insert(options.groups.end(), program.groups.begin(), program.groups.end());
+  plan::Result<std::vector<ParameterRates>> rates = assignRates(program, options.optimizer, options.groups);
+  if (!rates)
+    return plan::Error{rates.error()};
+  std::optional<Checkpoint> resumed;
+  if (!options.resume.empty()) {
+    plan::Result<Checkpoint> checkpoint = Checkpoint::open(program, options.optimizer, options.resume);
+    if (!checkpoint)
+      return plan::Error{checkpoint.error()};
+    resumed = std::move(*checkpoint);
+  }
+  TrainingState done = resumed ? resumed->state() : TrainingState();
+  if (options.steps && done.step >= options.steps)
+    return plan::Error{text("the run of ", resumed->folder(), " has made ", done.step, " steps and --steps is ",
+                            options.steps, ", which counts them; give more")};
+  int64_t used = options.steps ? done.position + (options.steps - done.step) * options.accumulate : 0;
+  plan::Result<Batches> batches = Batches::open(program, options.data, used);
   if (!batches)
     return plan::Error{batches.error()};
   if (options.steps == 0)
-    options.steps = batches->count();
+    options.steps = done.step + std::max<int64_t>(1, batches->count() / options.accumulate);
+  if (options.clipNorm == 0)
+    options.clipNorm = program.clipNorm;
+  if (resumed && first)
+    noteOtherSettings(*resumed, trainingSettings(options));
+  std::optional<Batches> evaluation;
+  if (!options.evalData.empty()) {
+    plan::Result<Batches> read = Batches::open(program, options.evalData, 0);
+    if (!read)
+      return plan::Error{read.error()};
+    evaluation = std::move(*read);
+  }
   if (program.initialize && program.initialize())
     return plan::Error{text("the program cannot start: ", braid_rt_message())};
   if (!options.out.empty() && first)
-    if (plan::Status status = prepareRunFolder(options.out, options.overwrite); !status)
+    if (plan::Status status = prepareRunFolder(options.out, options.overwrite, resumed ? resumed->folder() : "");
+        !status)
       return plan::Error{status.error()};
-  return Session{std::move(program), std::move(options), std::move(*weights), std::move(*batches)};
+  return Session{std::move(program),    std::move(options), std::move(*weights), std::move(*batches),
+                 std::move(evaluation), std::move(resumed), std::move(*rates)};
 }
 
 static std::string worldSizeMismatch(const Program &program, const LaunchInfo &launch) {
@@ -68,6 +121,7 @@ static std::string worldSizeMismatch(const Program &program, const LaunchInfo &l
 static int runProcess(const Session &session, const LaunchInfo &launch) {
   TransportOptions options;
   options.deadline = std::chrono::milliseconds(static_cast<int64_t>(session.options.deadline * 1000));
+  options.standstill = std::chrono::milliseconds(static_cast<int64_t>(session.options.standstill * 1000));
   std::unique_ptr<Transport> transport;
   if (launch.worldSize > 1) {
     plan::Result<std::unique_ptr<Transport>> made = makeTransport(launch, options);
@@ -113,7 +167,7 @@ static int runMain(int argc, char **argv, const braid_program &source) {
   plan::Result<Program> program = Program::load(source);
   if (!program)
     return refuse(program.error());
-  ParsedOptions parsed = parseOptions(argc, argv, program->optimizer);
+  ParsedOptions parsed = parseOptions(argc, argv, program->optimizer, program->learningRate);
   if (parsed.exit)
     return *parsed.exit;
   const RunOptions &options = parsed.options;

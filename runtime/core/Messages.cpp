@@ -26,6 +26,22 @@ static uint64_t tagOf(const plan::Action &action, int subject) {
   return uint64_t(kind) << 56 | uint64_t(uint32_t(subject)) << 28 | uint64_t(action.microbatch + 1);
 }
 
+std::string Executor::describeTag(uint64_t tag) const {
+  auto kind = static_cast<ActionKind>(tag >> 56);
+  size_t subject = tag >> 28 & ((uint64_t(1) << 28) - 1);
+  int64_t microbatch = int64_t(tag & ((uint64_t(1) << 28) - 1)) - 1;
+  std::string of = microbatch < 0 ? "" : text(", micro-batch ", microbatch);
+  bool gradient = kind == ActionKind::SendB || kind == ActionKind::SendGrad;
+  std::string prefix = gradient ? "the gradient of " : "";
+  if ((kind == ActionKind::SendF || kind == ActionKind::SendB) && subject < program.edges.size())
+    return prefix + program.values[program.edges[subject].value].name + of;
+  if ((kind == ActionKind::SendGrad || kind == ActionKind::SendParam) && subject < program.parameters.size())
+    return prefix + program.parameters[subject].name;
+  if (kind == ActionKind::Loss && subject < program.stages.size())
+    return text("the loss of stage ", program.stages[subject].name);
+  return text("a tensor of a file (tag ", tag, ")");
+}
+
 plan::Status Executor::finishSends(size_t mostLeft) {
   while (pending.size() > mostLeft) {
     if (plan::Status status = transport->wait(pending.front().transfer); !status)

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <cmath>
+#include <tuple>
 
 using namespace braid;
 using namespace braid::runtime;
@@ -60,50 +61,70 @@ void Optimizer::step(const std::vector<Item> &items) {
     stepAdamW(items);
 }
 
+ParameterRates Optimizer::ratesOf(int key) const {
+  ParameterRates own = rates.empty() ? ParameterRates{settings.lr, settings.weightDecay} : rates[key];
+  return {own.lr * rateFactor, own.weightDecay};
+}
+
+std::vector<const char *> Optimizer::stateNames() const {
+  if (settings.kind == OptimizerSettings::Kind::AdamW)
+    return {"exp_avg", "exp_avg_sq", "step"}; // the step is a tensor, as ATen's fused kernel takes it
+  if (settings.momentum != 0)
+    return {"momentum_buffer"};
+  return {};
+}
+
+std::vector<Tensor> Optimizer::state(int key, const Tensor &parameter) const {
+  BelowAutograd guard;
+  if (auto found = states.find(key); found != states.end())
+    return found->second;
+  std::vector<Tensor> state;
+  for (size_t part = 0; part < stateNames().size(); ++part)
+    state.push_back(fromAten(isCounter(part) ? at::zeros({}, at::kFloat) : at::zeros_like(toAten(parameter))));
+  return state;
+}
+
 void Optimizer::stepSgd(const std::vector<Item> &items) {
   BelowAutograd guard;
   for (const Item &item : items) {
     at::Tensor parameter = toAten(item.parameter), gradient = toAten(item.gradient);
-    if (settings.weightDecay != 0)
-      gradient = gradient.add(parameter, settings.weightDecay);
+    ParameterRates own = ratesOf(item.key);
+    if (own.weightDecay != 0)
+      gradient = gradient.add(parameter, own.weightDecay);
     if (settings.momentum != 0) {
-      State &state = states[item.key];
-      if (!state.first)
-        state.first = fromAten(gradient.clone());
+      std::vector<Tensor> &state = states[item.key];
+      if (state.empty())
+        state = {fromAten(gradient.clone())};
       else
-        toAten(state.first).mul_(settings.momentum).add_(gradient);
-      at::Tensor buffer = toAten(state.first);
+        toAten(state[0]).mul_(settings.momentum).add_(gradient);
+      at::Tensor buffer = toAten(state[0]);
       gradient = settings.nesterov ? gradient.add(buffer, settings.momentum) : buffer;
     }
-    parameter.add_(gradient, -settings.lr);
+    parameter.add_(gradient, -own.lr);
   }
 }
 
 void Optimizer::stepAdamW(const std::vector<Item> &items) {
   BelowAutograd guard;
-  // The fused kernel takes one element type at a time.
-  std::map<at::ScalarType, std::vector<const Item *>> groups;
-  for (const Item &item : items)
-    groups[toAten(item.parameter).scalar_type()].push_back(&item);
-  for (const auto &[type, group] : groups) {
+  // The fused kernel takes one element type, learning rate and weight decay at a time.
+  std::map<std::tuple<at::ScalarType, double, double>, std::vector<const Item *>> groups;
+  for (const Item &item : items) {
+    ParameterRates own = ratesOf(item.key);
+    groups[{toAten(item.parameter).scalar_type(), own.lr, own.weightDecay}].push_back(&item);
+  }
+  for (const auto &[common, group] : groups) {
     std::vector<at::Tensor> parameters, gradients, firsts, seconds, steps;
     for (const Item *item : group) {
-      State &state = states[item->key];
-      at::Tensor parameter = toAten(item->parameter);
-      if (!state.first) {
-        state.first = fromAten(at::zeros_like(parameter));
-        state.second = fromAten(at::zeros_like(parameter));
-        state.steps = fromAten(at::zeros({}, at::kFloat));
-      }
-      toAten(state.steps).add_(1);
-      parameters.push_back(parameter);
+      std::vector<Tensor> &own = states.try_emplace(item->key, state(item->key, item->parameter)).first->second;
+      toAten(own[2]).add_(1);
+      parameters.push_back(toAten(item->parameter));
       gradients.push_back(toAten(item->gradient));
-      firsts.push_back(toAten(state.first));
-      seconds.push_back(toAten(state.second));
-      steps.push_back(toAten(state.steps));
+      firsts.push_back(toAten(own[0]));
+      seconds.push_back(toAten(own[1]));
+      steps.push_back(toAten(own[2]));
     }
-    at::_fused_adamw_(parameters, gradients, firsts, seconds, /*max_exp_avg_sqs=*/{}, steps, settings.lr,
-                      settings.beta1, settings.beta2, settings.weightDecay, settings.eps, /*amsgrad=*/false,
+    at::_fused_adamw_(parameters, gradients, firsts, seconds, /*max_exp_avg_sqs=*/{}, steps, std::get<1>(common),
+                      settings.beta1, settings.beta2, std::get<2>(common), settings.eps, /*amsgrad=*/false,
                       /*maximize=*/false);
   }
 }

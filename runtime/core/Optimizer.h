@@ -15,6 +15,7 @@
 
 #include "braid/Plan/Support/Result.h"
 #include "runtime/aten/Tensor.h"
+#include "runtime/core/ParameterGroups.h"
 
 #include <map>
 #include <memory>
@@ -39,7 +40,14 @@ struct OptimizerSettings {
 
 class Optimizer {
 public:
-  explicit Optimizer(const OptimizerSettings &settings) : settings(settings) {}
+  /// `rates` are those of parameters by key; where it is empty all have the settings'.
+  explicit Optimizer(const OptimizerSettings &settings, std::vector<ParameterRates> rates = {})
+      : settings(settings), rates(std::move(rates)) {}
+
+  /// "sgd" or "adamw".
+  const char *name() const { return settings.kind == OptimizerSettings::Kind::Sgd ? "sgd" : "adamw"; }
+  /// What every learning rate is multiplied by from the next step on.
+  void setRateFactor(double factor) { rateFactor = factor; }
 
   struct Item {
     int key; // names the state; the parameter's number
@@ -49,16 +57,23 @@ public:
   /// One update in place. Gradients may be overwritten.
   void step(const std::vector<Item> &items);
 
+  /// What the optimizer keeps of a parameter, under torch.optim's names, in the order of state().
+  std::vector<const char *> stateNames() const;
+  /// Whether that part is a count of steps, a float32 scalar, rather than of the parameter's type and shape.
+  bool isCounter(size_t part) const { return part == 2; }
+  /// The state of a parameter; zeros, which it starts with, before its first step.
+  std::vector<Tensor> state(int key, const Tensor &parameter) const;
+  void setState(int key, std::vector<Tensor> state) { states[key] = std::move(state); }
+
 private:
   void stepSgd(const std::vector<Item> &items);
   void stepAdamW(const std::vector<Item> &items);
+  ParameterRates ratesOf(int key) const;
 
-  struct State {
-    Tensor first, second; // momentum; or the two averages of AdamW
-    Tensor steps;         // AdamW's count, a tensor as ATen's fused kernel takes it
-  };
   OptimizerSettings settings;
-  std::map<int, State> states;
+  std::vector<ParameterRates> rates;
+  double rateFactor = 1;
+  std::map<int, std::vector<Tensor>> states; // by key, then as stateNames() says
 };
 
 } // namespace braid::runtime

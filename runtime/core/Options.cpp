@@ -42,7 +42,8 @@ static CLI::Validator integerFrom(int64_t least, int64_t most = int64_t(1) << 40
   return CLI::Validator(check, "NUMBER");
 }
 
-ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettings &defaults) {
+ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettings &defaults,
+                                    const LearningRateSchedule &learningRate) {
   ParsedOptions parsed;
   RunOptions &options = parsed.options;
   CLI::App app("A training program compiled by braid.");
@@ -55,7 +56,27 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   app.add_option("--out", options.out, "Folder for metrics.jsonl and model.safetensors")->type_name("DIR");
   app.add_flag("--overwrite", options.overwrite, "Remove the earlier run that is in the folder of --out");
   app.add_flag("--dump-gradients", options.dumpGradients,
-               "Also write gradients.safetensors: those of step 0, before clipping");
+               "Also write gradients.safetensors: those of the first step, before clipping");
+  app.add_option("--accumulate", options.accumulate, "Batches of each step, as one batch of their union (1)")
+      ->check(integerFrom(1, 1 << 20));
+  const char *checkpoints = "Evaluation and checkpoints";
+  app.add_option("--eval-data", options.evalData,
+                 "Batches to take the loss of, like --data; nothing is learned from them")
+      ->type_name("FILE")
+      ->group(checkpoints);
+  app.add_option("--eval-every", options.evalEvery, "Steps between evaluations; by default one after the last step")
+      ->check(integerFrom(1))
+      ->group(checkpoints);
+  app.add_option("--save-every", options.saveEvery,
+                 "Steps between checkpoints in the folder of --out, and after the last")
+      ->check(integerFrom(1))
+      ->group(checkpoints);
+  app.add_option("--keep", options.keep, "Keep this many of the newest checkpoints (all)")
+      ->check(integerFrom(1))
+      ->group(checkpoints);
+  app.add_option("--resume", options.resume, "Go on from a checkpoint, or from the latest of a run")
+      ->type_name("DIR")
+      ->group(checkpoints);
   app.add_option("--weights", options.weights, "The .pt file, if it is not where it was compiled")->type_name("FILE");
 
   std::string kind;
@@ -71,6 +92,26 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   auto *epsOption = app.add_option("--eps", eps, "AdamW's: 1e-8")->group(optimizer);
   auto *decayOption = app.add_option("--weight-decay", weightDecay, "0.01 for adamw, 0 for sgd")->group(optimizer);
   auto *momentumOption = app.add_option("--momentum", momentum, "SGD's: 0")->group(optimizer);
+  std::vector<std::string> groups;
+  app.add_option("--group", groups,
+                 "Rates of some parameters: 'PATTERN: lr=1e-4, weight_decay=0'; the first match wins")
+      ->allow_extra_args(false) // one with each --group
+      ->type_name("GROUP")
+      ->group(optimizer);
+  options.learningRate = learningRate;
+  app.add_option("--lr-schedule", options.learningRate.kind, "constant, linear or cosine (constant)")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}))
+      ->group(optimizer);
+  app.add_option("--warmup", options.learningRate.warmup, "Steps over which the learning rate rises from 0 (0)")
+      ->check(integerFrom(0))
+      ->group(optimizer);
+  auto *lrSteps = app.add_option("--lr-steps", options.learningRate.steps,
+                                 "Steps over which the learning rate falls (those of the run)")
+                      ->check(integerFrom(1))
+                      ->group(optimizer);
+  auto *lrMinimum =
+      app.add_option("--lr-minimum", options.learningRate.minimum, "What it falls to, as a share of it (0)")
+          ->group(optimizer);
   app.add_flag("--nesterov", nesterov, "SGD with Nesterov's momentum")->group(optimizer);
   app.add_option("--clip-norm", options.clipNorm, "Largest norm of all gradients together (the plan's)")
       ->check(positiveFinite())
@@ -97,6 +138,9 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   app.add_option("--deadline", options.deadline, "Seconds that a rank waits for another (300)")
       ->check(positiveFinite(1e9))
       ->group(ranks);
+  app.add_option("--standstill", options.standstill, "Seconds that the process of a rank may stand still, stopped (10)")
+      ->check(positiveFinite(1e9))
+      ->group(ranks);
 
   std::map<std::string, ProgressMode> modes = {
       {"auto", ProgressMode::Auto}, {"on", ProgressMode::On}, {"off", ProgressMode::Off}};
@@ -119,6 +163,14 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
     std::fprintf(stderr, "braid: %s\n", message.c_str());
     parsed.exit = 1;
   };
+  for (const std::string &group : groups) {
+    plan::Result<ParameterGroup> read = ParameterGroup::parse(group);
+    if (!read) {
+      refuse(read.error());
+      return parsed;
+    }
+    options.groups.push_back(*read);
+  }
   options.optimizer = defaults;
   bool isAdamW = defaults.kind == OptimizerSettings::Kind::AdamW;
   if (!kind.empty() && (kind == "adamw") != isAdamW)
@@ -146,11 +198,47 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
     refuse(status.error());
   else if (!(options.clipNorm >= 0 && std::isfinite(options.clipNorm)))
     refuse(text("the norm of --clip-norm is ", options.clipNorm, "; give one above 0, and finite, or leave it out"));
+  else if (plan::Status status = options.learningRate.check(); !status)
+    refuse(status.error());
+  else if (options.learningRate.kind == "constant" && (lrSteps->count() || lrMinimum->count()))
+    refuse(
+        "--lr-steps and --lr-minimum say how a learning rate falls, and it is constant; pass --lr-schedule linear or "
+        "cosine, or leave them out");
   else if (options.data.empty())
     refuse("there is no data; pass --data FILE, a safetensors file with step0/<input>, step1/<input> and so on");
   else if (options.dumpGradients && options.out.empty())
     refuse("--dump-gradients needs a folder to write to; pass --out DIR too");
+  else if (options.saveEvery && options.out.empty())
+    refuse("--save-every needs a folder to write to; pass --out DIR too");
+  else if (options.keep && !options.saveEvery)
+    refuse("--keep is for checkpoints, and there are none; pass --save-every N too");
+  else if (options.evalEvery && options.evalData.empty())
+    refuse("--eval-every needs batches to evaluate on; pass --eval-data FILE too");
   else if (options.transport == TransportKind::Threads && !options.local)
     refuse("--transport threads starts its ranks itself; pass --local N too");
   return parsed;
+}
+
+std::map<std::string, std::string> runtime::trainingSettings(const RunOptions &options) {
+  const OptimizerSettings &optimizer = options.optimizer;
+  const LearningRateSchedule &rate = options.learningRate;
+  std::map<std::string, std::string> settings = {{"lr", text(optimizer.lr)},
+                                                 {"weight decay", text(optimizer.weightDecay)},
+                                                 {"clip norm", text(options.clipNorm)},
+                                                 {"accumulate", text(options.accumulate)},
+                                                 {"schedule", rate.kind},
+                                                 {"warm-up", text(rate.warmup)}};
+  if (optimizer.kind == OptimizerSettings::Kind::AdamW) {
+    settings["betas"] = text(optimizer.beta1, " ", optimizer.beta2);
+    settings["eps"] = text(optimizer.eps);
+  } else {
+    settings["momentum"] = text(optimizer.momentum, optimizer.nesterov ? " (Nesterov)" : "");
+  }
+  if (rate.kind != "constant") {
+    settings["schedule's steps"] = text(rate.steps ? rate.steps : options.steps);
+    settings["schedule's minimum"] = text(rate.minimum);
+  }
+  for (size_t i = 0; i < options.groups.size(); ++i)
+    settings[text("group ", i + 1)] = options.groups[i].str();
+  return settings;
 }

@@ -8,12 +8,16 @@
 #ifndef BRAID_RUNTIME_CORE_OPTIONS_H
 #define BRAID_RUNTIME_CORE_OPTIONS_H
 
+#include "runtime/core/LearningRate.h"
 #include "runtime/core/Optimizer.h"
+#include "runtime/core/ParameterGroups.h"
 #include "runtime/core/Progress.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace braid::runtime {
 
@@ -23,17 +27,26 @@ struct RunOptions {
   int local = 0; // ranks to start here; 0: whoever started us decides
   TransportKind transport = TransportKind::Shm;
   std::string data;
-  int64_t steps = 0; // 0: each batch of the data once
+  int64_t steps = 0;      // 0: each batch of the data once
+  int64_t accumulate = 0; // batches of a step; 0: the plan's
   OptimizerSettings optimizer;
-  double clipNorm = 0; // 0: none
+  LearningRateSchedule learningRate;
+  std::vector<ParameterGroup> groups; // before the plan's
+  double clipNorm = 0;                // 0: none
   bool updateNonFinite = false;
   std::string out;
   bool overwrite = false; // what an earlier run left in `out`
   bool dumpGradients = false;
+  std::string evalData;
+  int64_t evalEvery = 0; // steps; 0: after the last only
+  int64_t saveEvery = 0; // steps; 0: never
+  int64_t keep = 0;      // checkpoints; 0: all
+  std::string resume;
   std::string weights;
   bool showPlan = false;
   int threads = 1;
-  double deadline = 300; // seconds that a rank waits for another
+  double deadline = 300;  // seconds that a rank waits for another
+  double standstill = 10; // seconds that the process of a rank may be stopped
   ProgressMode progress = ProgressMode::Auto;
   bool quiet = false;
 };
@@ -43,8 +56,12 @@ struct ParsedOptions {
   std::optional<int> exit; // set where the program ends here: help was shown, or the arguments are wrong
 };
 
-/// `defaults` is the plan's optimizer, which holds where the command line is silent.
-ParsedOptions parseOptions(int argc, char **argv, const OptimizerSettings &defaults);
+/// The plan's optimizer and schedule of the learning rate hold where the command line is silent.
+ParsedOptions parseOptions(int argc, char **argv, const OptimizerSettings &defaults,
+                           const LearningRateSchedule &learningRate = {});
+
+/// What decides how a run trains, by name, as it reads in messages.
+std::map<std::string, std::string> trainingSettings(const RunOptions &options);
 
 } // namespace braid::runtime
 

@@ -52,12 +52,15 @@ public:
     program.symbols = plan["symbols"].map([](const JsonNode &node) { return node["name"].string(); });
     if (plan.has("optimizer")) {
       program.optimizer = readOptimizer(plan["optimizer"]);
+      readLearningRate(plan["optimizer"]);
       if (plan["optimizer"].has("clip"))
         program.clipNorm = plan["optimizer"]["clip"].real();
       if (!(program.clipNorm >= 0) || !std::isfinite(program.clipNorm))
         plan["optimizer"]["clip"].fail(text("is ", program.clipNorm, "; give a finite norm above 0"));
     }
 
+    if (plan.has("whole_batch"))
+      program.wholeBatch = plan["whole_batch"].string();
     for (const JsonNode &node : plan["inputs"].list())
       program.inputs.push_back(readInput(node));
     for (const JsonNode &node : plan["guards"].list())
@@ -151,6 +154,39 @@ private:
     if (node.has("nesterov"))
       settings->nesterov = node["nesterov"].boolean();
     return *settings;
+  }
+
+  /// What an optimizer has beside its settings: schedule, groups, batches of a step.
+  void readLearningRate(const JsonNode &node) {
+    if (node.has("accumulate"))
+      program.accumulate = node["accumulate"].integer(1, int64_t(1) << 20);
+    if (node.has("schedule")) {
+      JsonNode schedule = node["schedule"];
+      LearningRateSchedule &rate = program.learningRate;
+      if (schedule.has("kind"))
+        rate.kind = schedule["kind"].string();
+      if (schedule.has("warmup"))
+        rate.warmup = schedule["warmup"].integer();
+      if (schedule.has("steps"))
+        rate.steps = schedule["steps"].integer();
+      if (schedule.has("minimum"))
+        rate.minimum = schedule["minimum"].real();
+      if (plan::Status status = rate.check(); !status)
+        schedule.fail(text("cannot be used: ", status.error()));
+    }
+    if (!node.has("groups"))
+      return;
+    for (const JsonNode &entry : node["groups"].list()) {
+      ParameterGroup group;
+      group.patterns = entry["parameters"].map([](const JsonNode &pattern) { return pattern.string(); });
+      if (entry.has("lr"))
+        group.lr = entry["lr"].real();
+      if (entry.has("weight_decay"))
+        group.weightDecay = entry["weight_decay"].real();
+      if (!(group.lr.value_or(0) >= 0) || !(group.weightDecay.value_or(0) >= 0))
+        entry.fail("has a negative rate");
+      program.groups.push_back(std::move(group));
+    }
   }
 
   Input readInput(const JsonNode &node) {

@@ -17,7 +17,9 @@
 #include "braid/Plan/Schedule/Schedule.h"
 #include "braid/Plan/Support/Result.h"
 #include "braid_rt.h"
+#include "runtime/core/LearningRate.h"
 #include "runtime/core/Optimizer.h"
+#include "runtime/core/ParameterGroups.h"
 #include "runtime/data/DType.h"
 
 #include <optional>
@@ -97,8 +99,12 @@ struct Program {
   LossCounts counts;
   plan::Schedule schedule;
   OptimizerSettings optimizer;
-  double clipNorm = 0; // largest norm of all gradients together; 0: none
-  std::string planText; // as compiled in
+  LearningRateSchedule learningRate;
+  std::vector<ParameterGroup> groups;
+  int64_t accumulate = 1; // batches of a step
+  double clipNorm = 0;    // largest norm of all gradients together; 0: none
+  std::string wholeBatch; // why the loss is no sum over samples; empty where it is
+  std::string planText;   // as compiled in
   braid_initializer initialize = nullptr;
 
   static plan::Result<Program> load(const braid_program &program);

@@ -17,9 +17,9 @@ using namespace braid::runtime;
 static constexpr int barWidth = 24;
 static constexpr int mostLines = 20;
 
-Progress::Progress(ProgressMode mode, bool quiet, int64_t steps)
+Progress::Progress(ProgressMode mode, bool quiet, int64_t steps, int64_t done)
     : bar(mode == ProgressMode::On || (mode == ProgressMode::Auto && isatty(STDERR_FILENO))), quiet(quiet),
-      steps(steps), start(std::chrono::steady_clock::now()) {
+      steps(steps), first(done), start(std::chrono::steady_clock::now()) {
   if (mode == ProgressMode::Off)
     bar = false;
 }
@@ -27,6 +27,16 @@ Progress::Progress(ProgressMode mode, bool quiet, int64_t steps)
 Progress::~Progress() {
   if (drawn)
     std::fputc('\n', stderr);
+}
+
+void Progress::evaluated(int64_t step, double loss) {
+  if (quiet)
+    return;
+  if (bar)
+    std::fputs("\r\033[K", stderr);
+  std::printf("step %lld/%lld  eval loss %.6f\n", static_cast<long long>(step + 1), static_cast<long long>(steps),
+              loss);
+  std::fflush(stdout);
 }
 
 static std::string clockText(double seconds) {
@@ -52,7 +62,7 @@ void Progress::update(const StepMetrics &metrics) {
   }
   if (!bar) {
     int64_t every = std::max<int64_t>(1, steps / mostLines);
-    if (done % every == 0 || done == 1 || done == steps) {
+    if (done % every == 0 || done == first + 1 || done == steps) {
       std::printf("step %lld/%lld  loss %.6f  grad norm %.4g  %.3f s%s\n", static_cast<long long>(done),
                   static_cast<long long>(steps), metrics.loss, metrics.gradientNorm, metrics.seconds, rate.c_str());
       std::fflush(stdout);
@@ -62,7 +72,7 @@ void Progress::update(const StepMetrics &metrics) {
   int filled = static_cast<int>(barWidth * done / std::max<int64_t>(steps, 1));
   std::string drawing(filled, '#');
   drawing.resize(barWidth, '-');
-  double left = elapsed / done * (steps - done);
+  double left = elapsed / (done - first) * (steps - done);
   // ESC [K clears what a longer line left.
   std::fprintf(stderr, "\r[%s] %lld/%lld  loss %.5f  grad norm %.4g%s  ETA %s\033[K", drawing.c_str(),
                static_cast<long long>(done), static_cast<long long>(steps), metrics.loss, metrics.gradientNorm,

@@ -20,15 +20,17 @@ enum class ProgressMode { Auto, On, Off };
 /// A bar that redraws itself on a terminal; elsewhere plain lines, at most about twenty.
 class Progress {
 public:
-  Progress(ProgressMode mode, bool quiet, int64_t steps);
+  /// A run of `steps` steps, of which `done` are done already.
+  Progress(ProgressMode mode, bool quiet, int64_t steps, int64_t done);
   ~Progress();
 
   void update(const StepMetrics &metrics);
+  void evaluated(int64_t step, double loss);
 
 private:
   bool bar, quiet;
   bool drawn = false;
-  int64_t steps;
+  int64_t steps, first;
   std::chrono::steady_clock::time_point start;
 };
 

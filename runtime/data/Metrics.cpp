@@ -12,15 +12,40 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <sys/resource.h>
+#include <unistd.h>
 
 using namespace braid;
 using namespace braid::runtime;
 
-plan::Result<MetricsFile> MetricsFile::create(const std::string &path) {
+plan::Result<MetricsFile> MetricsFile::create(const std::string &path) { return open(path, "we"); }
+
+plan::Result<MetricsFile> MetricsFile::resume(const std::string &path, int64_t step) {
+  std::string kept, temporary = path + ".tmp";
+  std::ifstream old(path);
+  for (std::string line; std::getline(old, line);) {
+    // A run that was killed may have left half a line.
+    nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.value("step", step) < step)
+      kept += line + "\n";
+  }
+  old.close();
+  plan::Result<MetricsFile> result = open(temporary, "we");
+  if (!result)
+    return result;
+  if (plan::Status status = result->writeLine(kept); !status)
+    return plan::Error{status.error()};
+  if (fsync(fileno(result->file.get())) != 0 || std::rename(temporary.c_str(), path.c_str()) != 0)
+    return plan::Error{text("cannot write ", path, ": ", std::strerror(errno))};
+  result->path = path;
+  return result;
+}
+
+plan::Result<MetricsFile> MetricsFile::open(const std::string &path, const char *mode) {
   MetricsFile result;
   result.path = path;
-  result.file.reset(std::fopen(path.c_str(), "we"));
+  result.file.reset(std::fopen(path.c_str(), mode));
   if (!result.file)
     return plan::Error{text("cannot create ", path, ": ", std::strerror(errno))};
   return result;
@@ -40,7 +65,18 @@ plan::Status MetricsFile::write(const StepMetrics &metrics) {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     line["peak_mib"] = usage.ru_maxrss / 1024; // resident, of rank 0's process
-  std::string bytes = line.dump() + "\n";
+  return writeLine(line.dump() + "\n");
+}
+
+plan::Status MetricsFile::writeEvaluation(int64_t step, double loss, double seconds) {
+  nlohmann::ordered_json line;
+  line["step"] = step;
+  line["eval_loss"] = loss;
+  line["seconds"] = seconds;
+  return writeLine(line.dump() + "\n");
+}
+
+plan::Status MetricsFile::writeLine(const std::string &bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size() || std::fflush(file.get()) != 0)
     return plan::Error{text("cannot write ", path, ": ", std::strerror(errno))};
   return {};

@@ -29,12 +29,19 @@ struct StepMetrics {
 class MetricsFile {
 public:
   static plan::Result<MetricsFile> create(const std::string &path);
+  /// Goes on with the file of a run that is taken up at step `step`: what the run logged from there on is dropped.
+  static plan::Result<MetricsFile> resume(const std::string &path, int64_t step);
   plan::Status write(const StepMetrics &metrics);
+  /// The loss of the evaluation after `step`.
+  plan::Status writeEvaluation(int64_t step, double loss, double seconds);
 
 private:
   struct Close {
     void operator()(std::FILE *file) const { std::fclose(file); }
   };
+  static plan::Result<MetricsFile> open(const std::string &path, const char *mode);
+  plan::Status writeLine(const std::string &line);
+
   std::string path;
   std::unique_ptr<std::FILE, Close> file;
 };

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace braid::plan {
@@ -133,6 +134,17 @@ PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
   return mesh;
 }
 
+std::vector<PlanPattern> readPatterns(const YAML::Node &node, const std::string &what) {
+  std::vector<PlanPattern> patterns;
+  auto add = [&](const YAML::Node &item) { patterns.push_back({textOf(item, what), locate(item.Mark())}); };
+  if (node.IsSequence())
+    for (const YAML::Node &item : node)
+      add(item);
+  else
+    add(node);
+  return patterns;
+}
+
 PlanComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
   PlanComponent component;
   component.name = name;
@@ -148,14 +160,7 @@ PlanComponent readComponent(const std::string &name, const YAML::Node &key, cons
         component.sequenceParallel = boolOf(flag, "sequence_parallel of " + what);
       });
     } else {
-      auto add = [&](const YAML::Node &item) {
-        component.modules.push_back({textOf(item, "a module pattern of " + what), locate(item.Mark())});
-      };
-      if (value.IsSequence())
-        for (const YAML::Node &item : value)
-          add(item);
-      else
-        add(value);
+      component.modules = readPatterns(value, "a module pattern of " + what);
     }
   });
   if (component.modules.empty())
@@ -197,17 +202,24 @@ PlanSchedule readSchedule(const YAML::Node &node) {
 
 PlanLearningRate readLearningRate(const YAML::Node &node) {
   PlanLearningRate schedule;
+  YAML::Node fall = node; // what sets how a rate falls
   readKeys(node, "optimizer.schedule", {"kind", "warmup", "steps", "minimum"},
            [&](const std::string &entry, const YAML::Node &value) {
              if (entry == "kind")
                schedule.kind = choiceOf(value, "learning rate schedule", {"constant", "linear", "cosine"});
              else if (entry == "warmup")
                schedule.warmup = integerOf(value, "warmup", 0, int64_t(1) << 40);
-             else if (entry == "steps")
+             else if (fall.reset(value); entry == "steps")
                schedule.steps = integerOf(value, "steps", 1, int64_t(1) << 40);
              else
                schedule.minimum = numberOf(value, "minimum", 0, 1);
            });
+  if (schedule.kind == "constant" && (schedule.steps || schedule.minimum > 0))
+    fail(fall,
+         "a constant learning rate falls to nothing over no steps; choose kind: linear or cosine, or leave it out");
+  if (schedule.steps && schedule.warmup > schedule.steps)
+    fail(fall, "the learning rate warms up for " + std::to_string(schedule.warmup) + " of " +
+                   std::to_string(schedule.steps) + " steps; make the warm-up shorter");
   return schedule;
 }
 
@@ -218,32 +230,69 @@ double betaOf(const YAML::Node &node, const std::string &what) {
   return beta;
 }
 
-PlanOptimizer readOptimizer(const YAML::Node &node) {
-  PlanOptimizer optimizer;
-  readKeys(node, "optimizer", {"kind", "lr", "momentum", "betas", "eps", "weight_decay", "clip", "schedule", "zero"},
+PlanGroup readGroup(const YAML::Node &node) {
+  PlanGroup group;
+  readKeys(node, "a group of optimizer.groups", {"parameters", "lr", "weight_decay"},
            [&](const std::string &entry, const YAML::Node &value) {
-             if (entry == "kind") {
-               optimizer.kind = choiceOf(value, "optimizer", {"sgd", "adamw"});
-             } else if (entry == "lr") {
-               optimizer.lr = numberOf(value, "lr", 0, HUGE_VAL);
-             } else if (entry == "momentum") {
-               optimizer.momentum = numberOf(value, "momentum", 0, 1);
-             } else if (entry == "betas") {
-               if (!value.IsSequence() || value.size() != 2)
-                 fail(value, "betas must be a list of two numbers, as in [0.9, 0.999]");
-               optimizer.betas = {betaOf(value[0], "the first of betas"), betaOf(value[1], "the second of betas")};
-             } else if (entry == "eps") {
-               optimizer.eps = numberOf(value, "eps", 0, HUGE_VAL);
-             } else if (entry == "weight_decay") {
-               optimizer.weightDecay = numberOf(value, "weight_decay", 0, HUGE_VAL);
-             } else if (entry == "clip") {
-               optimizer.clip = numberOf(value, "clip", 0, HUGE_VAL);
-             } else if (entry == "schedule") {
-               optimizer.schedule = readLearningRate(value);
-             } else {
-               optimizer.zero = static_cast<int>(integerOf(value, "zero", 0, 3));
-             }
+             if (entry == "parameters")
+               group.parameters = readPatterns(value, "a pattern of optimizer.groups");
+             else
+               (entry == "lr" ? group.lr : group.weightDecay) = numberOf(value, entry, 0, HUGE_VAL);
            });
+  if (group.parameters.empty())
+    fail(node, "a group of optimizer.groups names no parameters; add parameters: [\"**.bias\"] or the like");
+  if (!group.lr && !group.weightDecay)
+    fail(node, "a group of optimizer.groups sets nothing; give it lr, weight_decay or both");
+  return group;
+}
+
+PlanOptimizer readOptimizer(const YAML::Node &node) {
+  static const std::vector<std::string> known = {"kind",   "lr",   "momentum",   "nesterov",
+                                                 "betas",  "eps",  "clip",       "schedule",
+                                                 "groups", "zero", "accumulate", "weight_decay"};
+  PlanOptimizer optimizer;
+  std::map<std::string, YAML::Node> given;
+  readKeys(node, "optimizer", known, [&](const std::string &entry, const YAML::Node &value) {
+    given.emplace(entry, value);
+    if (entry == "kind") {
+      optimizer.kind = choiceOf(value, "optimizer", {"sgd", "adamw"});
+    } else if (entry == "lr") {
+      optimizer.lr = numberOf(value, "lr", 0, HUGE_VAL);
+    } else if (entry == "momentum") {
+      optimizer.momentum = numberOf(value, "momentum", 0, 1);
+    } else if (entry == "nesterov") {
+      optimizer.nesterov = boolOf(value, "nesterov");
+    } else if (entry == "accumulate") {
+      optimizer.accumulate = integerOf(value, "accumulate", 1, 1 << 20);
+    } else if (entry == "groups") {
+      if (!value.IsSequence())
+        fail(value, "optimizer.groups must be a list of groups, and is " + kindOf(value));
+      for (const YAML::Node &group : value)
+        optimizer.groups.push_back(readGroup(group));
+    } else if (entry == "betas") {
+      if (!value.IsSequence() || value.size() != 2)
+        fail(value, "betas must be a list of two numbers, as in [0.9, 0.999]");
+      optimizer.betas.emplace(betaOf(value[0], "the first of betas"), betaOf(value[1], "the second of betas"));
+    } else if (entry == "eps") {
+      optimizer.eps = numberOf(value, "eps", 0, HUGE_VAL);
+    } else if (entry == "weight_decay") {
+      optimizer.weightDecay = numberOf(value, "weight_decay", 0, HUGE_VAL);
+    } else if (entry == "clip") {
+      optimizer.clip = numberOf(value, "clip", 0, HUGE_VAL);
+    } else if (entry == "schedule") {
+      optimizer.schedule = readLearningRate(value);
+    } else {
+      optimizer.zero = static_cast<int>(integerOf(value, "zero", 0, 3));
+    }
+  });
+  const std::pair<const char *, const char *> owners[] = {
+      {"momentum", "sgd"}, {"nesterov", "sgd"}, {"betas", "adamw"}, {"eps", "adamw"}};
+  for (auto [key, kind] : owners)
+    if (auto found = given.find(key); found != given.end() && optimizer.kind != kind)
+      fail(found->second, std::string(key) + " belongs to " + kind + ", and the optimizer is " + optimizer.kind +
+                              "; write kind: " + kind + ", or leave it out");
+  if (optimizer.nesterov && optimizer.momentum.value_or(0) == 0)
+    fail(given["nesterov"], "nesterov needs a momentum above 0; add momentum: 0.9, or leave it out");
   return optimizer;
 }
 

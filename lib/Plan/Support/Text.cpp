@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 namespace braid::plan {
 
@@ -64,6 +65,16 @@ std::string suggest(std::string_view word, const std::vector<std::string> &candi
   if (candidates.size() > most)
     text += ", ...";
   return text.empty() ? "" : "; known are: " + text;
+}
+
+std::vector<std::string> withModules(const std::vector<std::string> &names) {
+  std::set<std::string> all;
+  for (const std::string &name : names) {
+    all.insert(name);
+    for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1))
+      all.insert(name.substr(0, dot));
+  }
+  return {all.begin(), all.end()};
 }
 
 /// Matches all of `text`, or a part of it that ends before a dot.

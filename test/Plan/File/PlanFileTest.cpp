@@ -58,13 +58,31 @@ TEST(PlanFile, ReadsEveryKey) {
   EXPECT_EQ(plan->masterPrecision, "fp32");
   EXPECT_EQ(plan->recompute[0].policy, "selective");
   EXPECT_EQ(plan->optimizer->lr, 1e-3);
-  EXPECT_EQ(plan->optimizer->betas.second, 0.999);
+  EXPECT_EQ(plan->optimizer->betas->second, 0.999);
   EXPECT_EQ(plan->optimizer->schedule.kind, "cosine");
   EXPECT_EQ(plan->optimizer->schedule.warmup, 100);
   EXPECT_EQ(plan->optimizer->zero, 1);
   EXPECT_EQ(plan->componentOf("net.model.vision_tower.layers.0")->name, "vision");
   EXPECT_EQ(plan->componentOf("net.model.vision_towers")->name, "language");
   EXPECT_EQ(plan->componentOf("")->name, "language");
+}
+
+TEST(PlanFile, OptimizerGroups) {
+  Result<PlanFile> plan =
+      parsePlan("optimizer: {kind: sgd, momentum: 0.9, nesterov: true, accumulate: 4, groups: "
+                "[{parameters: ['**.bias', net.embed], weight_decay: 0}, {parameters: net, lr: 2}]}",
+                "plan.yaml");
+  ASSERT_TRUE(plan) << plan.error();
+  const PlanOptimizer &optimizer = *plan->optimizer;
+  EXPECT_TRUE(optimizer.nesterov);
+  EXPECT_EQ(optimizer.accumulate, 4);
+  EXPECT_FALSE(optimizer.lr || optimizer.weightDecay || optimizer.eps) << "what is absent stays so";
+  ASSERT_EQ(optimizer.groups.size(), 2u);
+  EXPECT_EQ(optimizer.groups[0].parameters[1].text, "net.embed");
+  EXPECT_EQ(optimizer.groups[0].weightDecay, 0);
+  EXPECT_FALSE(optimizer.groups[0].lr);
+  EXPECT_EQ(optimizer.groups[1].parameters[0].text, "net");
+  EXPECT_EQ(optimizer.groups[1].lr, 2);
 }
 
 TEST(PlanFile, EveryKeyIsOptional) {
@@ -138,6 +156,19 @@ TEST(PlanFile, ErrorsSayWhereAndWhat) {
       {"\xC3\xA9: \xC3", "plan.yaml:1:4: ", {"no text in UTF-8"}},
       {"\xC0\x80: 1", "plan.yaml:1:1: ", {"no text in UTF-8"}},
       {"\xED\xA0\x80: 1", "plan.yaml:1:1: ", {"no text in UTF-8"}},
+      {"optimizer: {nesterov: true}", "plan.yaml:1:23: ", {"belongs to sgd", "the optimizer is adamw"}},
+      {"optimizer: {kind: sgd, nesterov: true}", "plan.yaml:1:34: ", {"needs a momentum above 0"}},
+      {"optimizer: {kind: adamw, momentum: 0.9}", "plan.yaml:1:36: ", {"belongs to sgd"}},
+      {"optimizer: {betas: [0.9, 0.99], kind: sgd}", "plan.yaml:1:20: ", {"belongs to adamw", "is sgd"}},
+      {"optimizer: {kind: sgd, eps: 1e-6}", "plan.yaml:1:29: ", {"belongs to adamw"}},
+      {"optimizer: {schedule: {kind: constant, steps: 5}}", "plan.yaml:1:47: ", {"choose kind: linear or cosine"}},
+      {"optimizer: {schedule: {kind: linear, warmup: 6, steps: 5}}", "plan.yaml:1:56: ", {"6 of 5 steps"}},
+      {"optimizer: {accumulate: 0}", "plan.yaml:1:25: ", {"between 1 and"}},
+      {"optimizer: {groups: {lr: 1}}", "plan.yaml:1:21: ", {"must be a list"}},
+      {"optimizer: {groups: [{lr: 1}]}", "plan.yaml:1:22: ", {"names no parameters"}},
+      {"optimizer: {groups: [{parameters: a}]}", "plan.yaml:1:22: ", {"sets nothing"}},
+      {"optimizer: {groups: [{parameters: a, lr: -1}]}", "plan.yaml:1:42: ", {"at least 0"}},
+      {"optimizer: {groups: [{parameter: a, lr: 1}]}", "plan.yaml:1:23: ", {"did you mean 'parameters'?"}},
       {"optimizer: {zero: 4}", "plan.yaml:1:19: ", {"between 0 and 3"}},
       {"optimizer: {wieght_decay: 0.1}", "plan.yaml:1:13: ", {"did you mean 'weight_decay'?"}},
       {"a: {", "plan.yaml:", {"no YAML"}},
@@ -216,6 +247,7 @@ TEST(Text, NearestWord) {
   EXPECT_EQ(nearest("tp", {"dp", "pp", "tp"}), "tp");
   EXPECT_EQ(nearest("Optimizer", {"optimizer"}), "optimizer");
   EXPECT_EQ(nearest("zebra", {"apple", "orange"}), "");
+  EXPECT_EQ(withModules({"a.b.c", "a.d"}), (std::vector<std::string>{"a", "a.b", "a.b.c", "a.d"}));
   EXPECT_EQ(editDistance("ab", "ba"), 1);
   EXPECT_EQ(editDistance("kitten", "sitting"), 3);
 }

@@ -18,8 +18,10 @@
 //   balance:   {kind: entrain}
 //   precision: {compute: bf16, master: fp32}
 //   recompute: {language: selective}                         component or module pattern: none, selective, full
-//   optimizer: {kind: adamw, lr: 1.0e-3, momentum: 0, betas: [0.9, 0.999], eps: 1.0e-8, weight_decay: 0.01, clip: 1.0,
-//               schedule: {kind: cosine, warmup: 100, steps: 1000, minimum: 0.1}, zero: 1}
+//   optimizer: {kind: adamw, lr: 1.0e-3, betas: [0.9, 0.999], eps: 1.0e-8, weight_decay: 0.01, clip: 1.0,
+//               accumulate: 4, schedule: {kind: cosine, warmup: 100, steps: 1000, minimum: 0.1}, zero: 1,
+//               groups: [{parameters: ["**.bias", net.embed], lr: 1.0e-4, weight_decay: 0}]}   the first match wins
+//              {kind: sgd, momentum: 0.9, nesterov: true}                                      docs/Training.md
 //
 //===----------------------------------------------------------------------===//
 
@@ -101,15 +103,24 @@ struct PlanLearningRate {
   double minimum = 0; // share of lr at the end
 };
 
+/// Parameters with rates of their own.
+struct PlanGroup {
+  std::vector<PlanPattern> parameters; // of a parameter, or of a module that it lies below
+  std::optional<double> lr, weightDecay;
+};
+
+/// What is absent has the runtime's default, which is PyTorch's for the kind.
 struct PlanOptimizer {
   std::string kind = "adamw"; // sgd, adamw
-  std::optional<double> lr;   // absent: the runtime's default of the kind, which is PyTorch's where it has one
-  double momentum = 0;        // sgd
-  std::pair<double, double> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  std::optional<double> weightDecay;
-  double clip = 0; // 0: none
+  std::optional<double> lr, weightDecay;
+  std::optional<double> momentum; // sgd
+  bool nesterov = false;          // sgd
+  std::optional<std::pair<double, double>> betas;
+  std::optional<double> eps;
+  double clip = 0;        // 0: none
+  int64_t accumulate = 1; // batches of a step
   PlanLearningRate schedule;
+  std::vector<PlanGroup> groups;
   int zero = 0; // 0: replicated state, 1: state sharded, 2: gradients too, 3: parameters too
 };
 

@@ -24,6 +24,9 @@ std::string nearest(std::string_view word, const std::vector<std::string> &candi
 /// "; did you mean 'x'?", or "; one of a, b, c is known" where nothing is near.
 std::string suggest(std::string_view word, const std::vector<std::string> &candidates);
 
+/// Names with dots, and the module paths that they lie below, each once: what a module pattern may mean.
+std::vector<std::string> withModules(const std::vector<std::string> &names);
+
 /// Whether a module's path matches a pattern or lies below a module that does. Paths are names joined by dots. In a
 /// pattern `*` stands for any characters within one name and `**` for any characters, dots included; a pattern of one
 /// `*` matches every module, the root "" as well. So `net.layers.*.mlp` matches net.layers.3.mlp and

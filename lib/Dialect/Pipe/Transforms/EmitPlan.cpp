@@ -5,12 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanSupport.h"
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/ElementTypes.h"
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
 #include "braid/Plan/File/PlanFile.h"
+#include "braid/Plan/Support/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 
 #include <cctype>
@@ -53,15 +56,17 @@ public:
     plan["schedule"] = json::Object{{"kind", schedule.getKind()}, {"rows", strings(schedule.getRows())}};
     WeightsOp source = *weights.begin();
     plan["model"] = source.getFile();
-    plan["weights"] = json::Object{{"file", source.getFile()},
-                                   {"bytes", static_cast<int64_t>(source.getBytes())},
-                                   {"digest", source.getDigest()}};
+    plan["weights"] = json::Object{
+        {"file", source.getFile()}, {"bytes", static_cast<int64_t>(source.getBytes())}, {"digest", source.getDigest()}};
     plan["symbols"] = symbols();
     plan["guards"] = guards();
     if (failed(addInputs(plan)) || failed(addParameters(plan)) || failed(addStages(plan)))
       return failure();
     addCounts(plan);
-    addOptimizer(plan);
+    if (failed(addOptimizer(plan)))
+      return failure();
+    if (auto whole = module->getAttrOfType<StringAttr>("braid.whole_loss"))
+      plan["whole_batch"] = whole.getValue();
     std::string text;
     llvm::raw_string_ostream stream(text);
     json::OStream(stream, 1).value(json::Value(std::move(plan)));
@@ -256,24 +261,80 @@ private:
                                   {"names", strings(prologue->getAttrOfType<ArrayAttr>("braid.counts"))}};
   }
 
-  void addOptimizer(json::Object &plan) {
+  LogicalResult addOptimizer(json::Object &plan) {
     if (!file || !file->optimizer)
-      return;
+      return success();
     const plan::PlanOptimizer &optimizer = *file->optimizer;
     json::Object object{{"kind", optimizer.kind}};
-    if (optimizer.lr)
-      object["lr"] = *optimizer.lr;
-    if (optimizer.weightDecay)
-      object["weight_decay"] = *optimizer.weightDecay;
-    if (optimizer.kind == "sgd") {
-      object["momentum"] = optimizer.momentum;
-    } else {
-      object["betas"] = json::Array{optimizer.betas.first, optimizer.betas.second};
-      object["eps"] = optimizer.eps;
-    }
+    auto add = [](json::Object &to, StringRef key, std::optional<double> value) {
+      if (value)
+        to[key] = *value;
+    };
+    add(object, "lr", optimizer.lr);
+    add(object, "weight_decay", optimizer.weightDecay);
+    add(object, "momentum", optimizer.momentum);
+    add(object, "eps", optimizer.eps);
+    if (optimizer.nesterov)
+      object["nesterov"] = true;
+    if (optimizer.betas)
+      object["betas"] = json::Array{optimizer.betas->first, optimizer.betas->second};
     if (optimizer.clip > 0)
       object["clip"] = optimizer.clip;
+    if (optimizer.accumulate > 1)
+      object["accumulate"] = optimizer.accumulate;
+    const plan::PlanLearningRate &schedule = optimizer.schedule;
+    if (schedule.kind != "constant" || schedule.warmup > 0)
+      object["schedule"] = json::Object{{"kind", schedule.kind},
+                                        {"warmup", schedule.warmup},
+                                        {"steps", schedule.steps},
+                                        {"minimum", schedule.minimum}};
+    json::Array groups;
+    for (const plan::PlanGroup &group : optimizer.groups) {
+      json::Object entry;
+      json::Array patterns;
+      for (const plan::PlanPattern &pattern : group.parameters) {
+        if (failed(checkPattern(pattern)))
+          return failure();
+        patterns.push_back(pattern.text);
+      }
+      entry["parameters"] = std::move(patterns);
+      add(entry, "lr", group.lr);
+      add(entry, "weight_decay", group.weightDecay);
+      groups.push_back(std::move(entry));
+    }
+    if (!groups.empty())
+      object["groups"] = std::move(groups);
     plan["optimizer"] = std::move(object);
+    return success();
+  }
+
+  /// A pattern that names no trained parameter is an error: its rates would silently be nobody's.
+  LogicalResult checkPattern(const plan::PlanPattern &pattern) {
+    llvm::StringSet<> trained;
+    for (StageOp stage : stages)
+      for (Attribute param : stage.getGradients())
+        trained.insert(cast<FlatSymbolRefAttr>(param).getValue());
+    bool any = false, frozen = false;
+    std::vector<std::string> known;
+    for (auto param : module.getOps<ParamOp>()) {
+      SmallVector<StringRef> names{param.getSymName()};
+      if (param.getAliases())
+        llvm::append_range(names, param.getAliases()->getAsValueRange<StringAttr>());
+      bool matches = llvm::any_of(names, [&](StringRef name) {
+        return plan::matchesModule(pattern.text, std::string_view(name.data(), name.size()));
+      });
+      bool isTrained = trained.contains(param.getSymName());
+      any |= matches && isTrained;
+      frozen |= matches && !isTrained;
+      if (isTrained)
+        known.push_back(param.getSymName().str());
+    }
+    if (any)
+      return success();
+    return emitPlanError(module.getContext(), *file, pattern.location)
+           << "the pattern '" << pattern.text << "' of a parameter group names "
+           << (frozen ? "frozen parameters only" : "no parameter")
+           << plan::suggest(pattern.text, plan::withModules(known));
   }
 
   ModuleOp module;

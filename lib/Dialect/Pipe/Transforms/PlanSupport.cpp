@@ -44,8 +44,6 @@ LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &f
   for (const plan::PlanRecompute &entry : file.recompute)
     refuse(entry.policy != "none", "recompute", "use none", entry.pattern.location);
   if (file.optimizer) {
-    refuse(file.optimizer->schedule.kind != "constant" || file.optimizer->schedule.warmup > 0, "optimizer.schedule",
-           "use kind: constant without warmup");
     refuse(file.optimizer->zero > 0, "optimizer.zero", "use 0");
   }
   return success(supported);
