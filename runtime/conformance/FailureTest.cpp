@@ -196,7 +196,7 @@ TEST_P(FailureTest, APeerThatFinishedIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, FailureTest,
                          testing::Values(Kind::Threads, Kind::BlockingThreads, Kind::ShmThreads, Kind::ShmFork,
-                                         Kind::ShmName),
+                                         Kind::ShmName, Kind::Tcp),
                          [](const auto &info) { return nameOf(info.param); });
 
 class ProcessTest : public testing::TestWithParam<Kind> {};
@@ -316,6 +316,8 @@ TEST_P(ProcessTest, ABusyRankDoesNotStandStill) {
 }
 
 TEST_P(ProcessTest, NothingHasAName) {
+  if (GetParam() == Kind::Tcp)
+    GTEST_SKIP() << "it shares no memory";
   auto listed = [] {
     std::vector<std::string> names;
     std::error_code ignored;
@@ -340,7 +342,7 @@ TEST_P(ProcessTest, NothingHasAName) {
   EXPECT_EQ(listed(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, ProcessTest, testing::Values(Kind::ShmFork, Kind::ShmName),
+INSTANTIATE_TEST_SUITE_P(Transports, ProcessTest, testing::Values(Kind::ShmFork, Kind::ShmName, Kind::Tcp),
                          [](const auto &info) { return nameOf(info.param); });
 
 } // namespace

@@ -33,11 +33,13 @@ std::string nameOf(Kind kind) {
     return "ShmFork";
   case Kind::ShmName:
     return "ShmName";
+  case Kind::Tcp:
+    return "Tcp";
   }
   return "";
 }
 
-bool hasProcesses(Kind kind) { return kind == Kind::ShmFork || kind == Kind::ShmName; }
+bool hasProcesses(Kind kind) { return kind == Kind::ShmFork || kind == Kind::ShmName || kind == Kind::Tcp; }
 
 namespace {
 
@@ -109,6 +111,10 @@ std::vector<RankResult> runRanks(Kind kind, int size, const Body &body, const Tr
     static std::atomic<int> number;
     std::string key = "test " + std::to_string(getpid()) + " " + std::to_string(++number);
     return runProcesses(size, [&](int rank) { return runBody(meetShmGroup(key, rank, size, options), body); });
+  }
+  case Kind::Tcp: {
+    SharedRendezvous rendezvous(size);
+    return runProcesses(size, [&](int rank) { return runBody(joinTcpGroup(rendezvous, rank, size, options), body); });
   }
   }
   return {};

@@ -12,11 +12,15 @@
 #ifndef BRAID_RUNTIME_CONFORMANCE_RANKS_H
 #define BRAID_RUNTIME_CONFORMANCE_RANKS_H
 
-#include "runtime/transport/Transport.h"
+#include "runtime/transport/tcp/TcpTransport.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/mman.h>
@@ -29,6 +33,7 @@ enum class Kind {
   ShmThreads,      // the shared-memory transport between threads, where thread sanitizers see both ends
   ShmFork,         // processes that inherited their segment
   ShmName,         // processes that meet by name
+  Tcp,             // processes that are connected over the loopback
 };
 
 /// The name in test names.
@@ -67,6 +72,37 @@ public:
 private:
   size_t bytes;
   void *memory;
+};
+
+/// A store in memory that the forked ranks share, for keys "rank<N>".
+class SharedRendezvous final : public Rendezvous {
+public:
+  explicit SharedRendezvous(int size) : entries(size) {}
+
+  std::string ownAddress() const override { return "127.0.0.1"; }
+  plan::Status set(const std::string &key, const std::string &value) override {
+    Entry &entry = find(key);
+    std::snprintf(entry.value, sizeof entry.value, "%s", value.c_str());
+    entry.there = true;
+    return {};
+  }
+  plan::Result<std::string> get(const std::string &key, std::chrono::milliseconds time) override {
+    for (auto end = std::chrono::steady_clock::now() + time; !find(key).there;) {
+      if (std::chrono::steady_clock::now() > end)
+        return plan::Error{"no " + key};
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return std::string(find(key).value);
+  }
+
+private:
+  struct Entry {
+    std::atomic<bool> there;
+    char value[256];
+  };
+  Entry &find(const std::string &key) { return entries[std::stoul(key.substr(4))]; }
+
+  Shared<Entry> entries;
 };
 
 } // namespace braid::runtime::conformance

@@ -178,6 +178,8 @@ Result<LaunchInfo> detectLaunch() {
   return detectLaunch([](const char *name) -> const char * { return std::getenv(name); });
 }
 
+bool isOnOneMachine(const LaunchInfo &launch) { return launch.segment || launch.localWorldSize == launch.worldSize; }
+
 Result<std::unique_ptr<Transport>> makeTransport(const LaunchInfo &launch, const TransportOptions &options) {
   if (launch.worldSize == 1) {
     ThreadTransportOptions alone;
@@ -186,12 +188,12 @@ Result<std::unique_ptr<Transport>> makeTransport(const LaunchInfo &launch, const
   }
   if (launch.segment)
     return joinShmGroup(launch.segment, launch.rank, options);
-  if (launch.localWorldSize == launch.worldSize)
+  if (isOnOneMachine(launch))
     return meetShmGroup(launch.key, launch.rank, launch.worldSize, options);
   std::string here = launch.localWorldSize ? std::to_string(launch.localWorldSize) + " of them on this machine"
                                            : "and does not say how many of them are on this machine";
   return Error{std::string(launchSourceName(launch.source)) + " started " + std::to_string(launch.worldSize) +
-               " ranks, " + here + "; braid has no transport between machines yet, so start all ranks on one machine"};
+               " ranks, " + here + "; only ranks of one machine share memory, so pass --transport tcp"};
 }
 
 } // namespace braid::runtime

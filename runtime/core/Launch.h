@@ -63,7 +63,10 @@ struct LocalLaunchOptions {
 /// Call it before any thread exists: LibTorch's do not survive a fork.
 int launchLocal(int ranks, const std::function<int(const LaunchInfo &)> &body, const LocalLaunchOptions &options = {});
 
-/// The transport of this rank: shared memory where all ranks are on this machine. Returns when all ranks have come.
+/// Whether the launcher says that all ranks are on this machine.
+bool isOnOneMachine(const LaunchInfo &launch);
+
+/// The transport over shared memory of this rank, whose run is on one machine. Returns when all ranks have come.
 plan::Result<std::unique_ptr<Transport>> makeTransport(const LaunchInfo &launch, const TransportOptions &options = {});
 
 } // namespace braid::runtime

@@ -15,6 +15,7 @@
 #include "runtime/core/Launch.h"
 #include "runtime/core/Rank.h"
 #include "runtime/core/StandardStreams.h"
+#include "runtime/core/StoreRendezvous.h"
 #include "runtime/core/Text.h"
 #include "runtime/data/MappedFile.h"
 #include "runtime/transport/threads/ThreadTransport.h"
@@ -23,6 +24,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <thread>
@@ -117,6 +119,19 @@ static std::string worldSizeMismatch(const Program &program, const LaunchInfo &l
               ", or compile it for ", launch.worldSize);
 }
 
+/// Over shared memory where all ranks are on one machine, unless tcp is asked for.
+static plan::Result<std::unique_ptr<Transport>> connect(const LaunchInfo &launch, TransportKind kind,
+                                                        const TransportOptions &options) {
+  bool tcp = kind == TransportKind::Tcp || (kind == TransportKind::Auto && !isOnOneMachine(launch));
+  if (!tcp)
+    return makeTransport(launch, options);
+  auto environment = [](const char *name) -> const char * { return std::getenv(name); };
+  plan::Result<std::unique_ptr<Rendezvous>> rendezvous = openStoreRendezvous(launch, environment, options.deadline);
+  if (!rendezvous)
+    return plan::Error{rendezvous.error()};
+  return joinTcpGroup(**rendezvous, launch.rank, launch.worldSize, options);
+}
+
 /// One rank of a run whose ranks are processes.
 static int runProcess(const Session &session, const LaunchInfo &launch) {
   TransportOptions options;
@@ -124,7 +139,7 @@ static int runProcess(const Session &session, const LaunchInfo &launch) {
   options.standstill = std::chrono::milliseconds(static_cast<int64_t>(session.options.standstill * 1000));
   std::unique_ptr<Transport> transport;
   if (launch.worldSize > 1) {
-    plan::Result<std::unique_ptr<Transport>> made = makeTransport(launch, options);
+    plan::Result<std::unique_ptr<Transport>> made = connect(launch, session.options.transport, options);
     if (!made)
       return refuse(text("rank ", launch.rank, " of ", launch.worldSize, ": ", made.error()));
     transport = std::move(*made);

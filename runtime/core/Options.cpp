@@ -127,10 +127,15 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   app.add_option("--local", options.local, "Start this many ranks on this machine")
       ->check(integerFrom(1, 1 << 20))
       ->group(ranks);
-  std::map<std::string, TransportKind> transports = {{"shm", TransportKind::Shm}, {"threads", TransportKind::Threads}};
-  app.add_option("--transport", options.transport, "With --local: processes over shared memory (shm), or threads")
+  std::map<std::string, TransportKind> transports = {{"auto", TransportKind::Auto},
+                                                     {"shm", TransportKind::Shm},
+                                                     {"tcp", TransportKind::Tcp},
+                                                     {"threads", TransportKind::Threads}};
+  app.add_option("--transport", options.transport,
+                 "Shared memory (shm), or connections between machines (tcp; by default where there are several); with "
+                 "--local also threads of one process")
       ->transform(CLI::CheckedTransformer(transports))
-      ->type_name("shm|threads")
+      ->type_name("auto|shm|tcp|threads")
       ->group(ranks);
   app.add_option("--threads", options.threads, "Threads of each rank (1)")
       ->check(integerFrom(1, 1 << 16))
@@ -216,6 +221,8 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
     refuse("--eval-every needs batches to evaluate on; pass --eval-data FILE too");
   else if (options.transport == TransportKind::Threads && !options.local)
     refuse("--transport threads starts its ranks itself; pass --local N too");
+  else if (options.transport == TransportKind::Tcp && options.local)
+    refuse("--transport tcp is for ranks that torchrun, Slurm or MPI started; leave --local or --transport out");
   return parsed;
 }
 

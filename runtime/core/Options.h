@@ -21,11 +21,11 @@
 
 namespace braid::runtime {
 
-enum class TransportKind { Shm, Threads };
+enum class TransportKind { Auto, Shm, Tcp, Threads };
 
 struct RunOptions {
   int local = 0; // ranks to start here; 0: whoever started us decides
-  TransportKind transport = TransportKind::Shm;
+  TransportKind transport = TransportKind::Auto;
   std::string data;
   int64_t steps = 0;      // 0: each batch of the data once
   int64_t accumulate = 0; // batches of a step; 0: the plan's
