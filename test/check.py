@@ -84,8 +84,10 @@ def lit(build, args, label="lit"):
 def parity(build, args):
     report = build / "parity.json"
     results = []
-    # With --full also batches whose dims change; models whose trace is right for one size only are skipped there.
-    for more in [["--full"], ["--full", "--vary"]] if args.full else [[]]:
+    # With --full also batches whose dims change (models whose trace is right for one size only are skipped there), and
+    # more stages and micro-batches.
+    more_of_both = ["--full", "--batch", "8", "--layout", "4", "2x4", "4x4"]
+    for more in [["--full"], ["--full", "--vary"], more_of_both] if args.full else [[]]:
         report.unlink(missing_ok=True)
         command = [sys.executable, TESTS / "Zoo" / "parity.py", "--build", build, "--jobs", args.jobs, "--json", report, *more]
         code = stream(command)

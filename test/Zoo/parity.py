@@ -109,13 +109,13 @@ def digest():
     return hashlib.sha256(text + torch.__version__.encode()).hexdigest()
 
 
-def make_one(out, name, dtype, optimizer, vary):
+def make_one(out, name, dtype, optimizer, vary, batch):
     """In a process of its own: makes one case; returns what went wrong, or None."""
     import make_case  # transformers takes seconds to import
 
     make_case.quiet()
     models = make_case.load_models(HERE / "models.py")
-    options = make_case.Options(dtype=dtype, optimizer=optimizer, vary=vary)
+    options = make_case.Options(dtype=dtype, optimizer=optimizer, vary=vary, batch=batch)
     try:
         with contextlib.redirect_stdout(None):
             make_case.make(models, name, out, options)
@@ -126,7 +126,7 @@ def make_one(out, name, dtype, optimizer, vary):
 
 
 def make_cases(wanted, jobs):
-    """wanted: {folder: (name, dtype, optimizer, vary)}. Returns {folder: why there is no such case}."""
+    """wanted: {folder: (name, dtype, optimizer, vary, batch)}. Returns {folder: why there is no such case}."""
     current = digest()
     stale = {
         out: options
@@ -151,10 +151,14 @@ class Matrix:
         return "float32" if model in FLOAT32_ONLY else self.args.dtype
 
     def case(self, model, optimizer):
-        return self.build / "cases" / f"{model}-{self.dtype(model)}-{optimizer}{'-vary' * self.args.vary}"
+        return self.build / "cases" / f"{model}-{self.dtype(model)}-{optimizer}{self.variant}"
+
+    @property
+    def variant(self):
+        return "-vary" * self.args.vary + (f"-batch{self.args.batch}" if self.args.batch else "")
 
     def note(self, model, optimizer, layout, status, start, message):
-        name = f"{model} {optimizer} {layout}{' vary' * self.args.vary}"
+        name = f"{model} {optimizer} {layout}{self.variant.replace('-', ' ')}"
         with self.lock:
             self.cells.append(Cell(name, status, round(time.perf_counter() - start, 2), message))
             word = {"passed": "ok", "failed": "FAIL", "skipped": "skip"}[status]
@@ -162,7 +166,7 @@ class Matrix:
 
     def program(self, model, layout):
         """Compiles one program and trains it once for each optimizer."""
-        work = self.build / "parity" / f"{model}-{self.dtype(model)}{'-vary' * self.args.vary}-{layout}"
+        work = self.build / "parity" / f"{model}-{self.dtype(model)}{self.variant}-{layout}"
         work.mkdir(parents=True, exist_ok=True)
         refused = "failed" if model in GATE else "skipped"
         if layout.microbatches > 1 and model in UNDIVIDED:
@@ -205,7 +209,7 @@ class Matrix:
 
     def run(self, models):
         wanted = {
-            self.case(m, o): (m, self.dtype(m), o, self.args.vary)
+            self.case(m, o): (m, self.dtype(m), o, self.args.vary, self.args.batch)
             for m in models
             for o in self.args.optimizer
         }
@@ -231,6 +235,7 @@ def main():
     parser.add_argument("--layout", nargs="+", type=Layout.parse, default=[Layout(1, 1), Layout(2, 1), Layout(2, 2)])
     parser.add_argument("--dtype", default="float64", choices=list(TOLERANCE))
     parser.add_argument("--vary", action="store_true", help="batches whose dims change from step to step")
+    parser.add_argument("--batch", type=int, help="samples a batch, instead of the model's own number")
     parser.add_argument("--full", action="store_true", help="the whole zoo")
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--jobs", type=int, default=2)
