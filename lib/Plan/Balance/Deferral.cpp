@@ -8,6 +8,7 @@
 #include "braid/Plan/Balance/Deferral.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -32,14 +33,22 @@ SubsetSums::SubsetSums(std::vector<int> given) : weights(std::move(given)) {
 }
 
 int SubsetSums::nearest(double target) const {
-  size_t count = weights.size();
-  int below = static_cast<int>(std::floor(std::clamp(target, 0.0, static_cast<double>(total))));
-  while (!reached(count, below))
-    --below; // 0 is always reached
-  for (int above = below + 1; above <= total && above - target < target - below; ++above)
-    if (reached(count, above))
-      return above;
-  return below;
+  const uint64_t *sums = &reach[weights.size() * words];
+  int floor = static_cast<int>(std::floor(std::clamp(target, 0.0, static_cast<double>(total))));
+  size_t word = floor / 64;
+  uint64_t low = ~uint64_t(0) >> (63 - floor % 64); // up to and with the floor
+  uint64_t bits = sums[word] & low;
+  while (bits == 0) // 0 is always reached
+    bits = sums[--word];
+  int below = static_cast<int>(word * 64) + 63 - std::countl_zero(bits);
+  word = floor / 64;
+  bits = sums[word] & ~low;
+  while (bits == 0 && ++word < words)
+    bits = sums[word];
+  if (bits == 0)
+    return below;
+  int above = static_cast<int>(word * 64) + std::countr_zero(bits);
+  return above - target < target - below ? above : below;
 }
 
 std::vector<int> SubsetSums::subset(int sum) const {

@@ -22,7 +22,7 @@ constexpr size_t maxPaths = 48;
 constexpr int triesPerEvaluation = 200;
 
 struct Path {
-  std::vector<double> growth; // by index of MicrobatchLoads
+  std::vector<double> growth; // by index of MicrobatchLoads: at a forward's, that of its backward too
   double length;              // for the current loads
 };
 
@@ -76,7 +76,7 @@ public:
   }
 
 private:
-  struct Change { // of one load
+  struct Change { // of one forward load, and of its backward's, which is the same
     size_t index;
     double load, rows;
   };
@@ -90,16 +90,20 @@ private:
       paths.erase(paths.begin());
     Path &path = paths.emplace_back();
     path.length = timer.time(loads, path.growth);
+    for (int component = 0; component < components; ++component)
+      for (int part : {0, 1})
+        for (int microbatch = 0; microbatch < count; ++microbatch)
+          path.growth[loads.index(component, false, microbatch, part)] +=
+              path.growth[loads.index(component, true, microbatch, part)];
     return path.length;
   }
 
   void change(int sample, int microbatch, bool deferred, double sign) {
-    for (int component = 0; component < components; ++component)
-      for (bool backward : {false, true}) {
-        bool language = component + 1 == components;
-        changes.push_back({loads.index(component, backward, microbatch + (deferred && language), deferred && !language),
-                           sign * samples.loads[component][sample], sign * samples.rows[component][sample]});
-      }
+    for (int component = 0; component < components; ++component) {
+      bool language = component + 1 == components;
+      changes.push_back({loads.index(component, false, microbatch + (deferred && language), deferred && !language),
+                         sign * samples.loads[component][sample], sign * samples.rows[component][sample]});
+    }
     if (microbatch % 2 == 0 && deferred)
       addDeferring(microbatch, sign > 0 ? 1 : -1);
   }
@@ -113,9 +117,8 @@ private:
     if ((before == 0) == (after == 0))
       return;
     for (int component = 0; component + 1 < components; ++component)
-      for (bool backward : {false, true})
-        changes.push_back({loads.index(component, backward, microbatch, 1),
-                           (after ? 1 : -1) * model.components[component].constant, 0});
+      changes.push_back(
+          {loads.index(component, false, microbatch, 1), (after ? 1 : -1) * model.components[component].constant, 0});
   }
   void move(int sample, int to, bool deferred) {
     moves.push_back({sample, to, deferred});
@@ -173,10 +176,12 @@ private:
   }
 
   void apply(double sign) {
-    for (const Change &change : changes) {
-      loads.load[change.index] += sign * change.load;
-      loads.rows[change.index] += sign * change.rows;
-    }
+    const size_t backward = loads.index(0, true, 0);
+    for (const Change &change : changes)
+      for (size_t index : {change.index, change.index + backward}) {
+        loads.load[index] += sign * change.load;
+        loads.rows[index] += sign * change.rows;
+      }
   }
 
   void commit() {

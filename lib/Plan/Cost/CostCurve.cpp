@@ -90,12 +90,13 @@ Result<std::vector<FittedCurve>> parseCurves(const std::string &text, const std:
     FittedCurve &curve = curves.emplace_back();
     yaml::readKeys(node, "a curve", known, [&](const std::string &key, const YAML::Node &value) {
       std::string what = key + " of a curve";
+      int least = key == "points" ? 0 : 1; // a curve written by hand is fitted to none
       if (key == "unit")
         curve.unit = yaml::textOf(value, what);
       else if (key == "tp" || key == "cp" || key == "points")
         (key == "tp"   ? curve.tp
          : key == "cp" ? curve.cp
-                       : curve.points) = static_cast<int>(yaml::integerOf(value, what, 1, 1 << 20));
+                       : curve.points) = static_cast<int>(yaml::integerOf(value, what, least, 1 << 20));
       else
         (key == "a"           ? curve.curve.a
          : key == "b"         ? curve.curve.b

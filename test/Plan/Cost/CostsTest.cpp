@@ -133,6 +133,11 @@ TEST(CostCurve, RecoversACurveAndSaysHowFarItIsOff) {
   EXPECT_EQ((*again)[0].curve.c, curve->curve.c);
   EXPECT_EQ((*again)[0].rmsError, curve->rmsError);
   EXPECT_EQ((*again)[0].unit, profile.unit);
+  again = parseCurves("{\"curves\": [{\"unit\": \"a\", \"c\": 1}]}", "curves.json"); // written by hand, of no profile
+  ASSERT_TRUE(again) << again.error();
+  again = parseCurves(curvesJson(*again), "curves.json");
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ((*again)[0].curve(7), 1);
 }
 
 TEST(CostCurve, BadProfilesAreLocated) {
