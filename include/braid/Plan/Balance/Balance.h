@@ -36,7 +36,7 @@ struct BalanceOptions {
   Aim aim = Aim::StepTime;
   Effort effort = Effort::Usual;
   double maxMemory = -1; // that a rank may hold of its activations; -1: any
-  int evaluations = 60;  // steps that local improvement may time
+  int evaluations = 100; // steps that local improvement may time
   int tests = 20000;     // changes that evening out may look at
   int profileRounds = 4000;
   uint64_t seed = 1;
