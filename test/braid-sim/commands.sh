@@ -67,3 +67,23 @@ refused "no directions" "$sim" convert --kind chimera --to pytorch
 expect "lower bound" "$work/err"
 "$sim" verify --table "$work/found.csv" > "$work/verified"
 expect "is right" "$work/verified"
+
+# From timed units and sample sizes to a plan. Equal samples are stable at any batch: two images of 512, 1,280 in all.
+cat > "$work/model.yaml" <<'YAML'
+model:
+  vision: {modules: [net.vision], layers: 8, hidden: 1024, heads: 16, samples: vision/images, fused_attention: true}
+  language: {layers: 12, hidden: 2048, heads: 16, vocabulary: 32000, samples: text, fused_attention: true}
+batch: 16
+cluster: {hardware: a100, devices: 8}
+YAML
+printf 'vision,images,text\n1024,2,256\n1024,2,256\n' > "$work/sizes.csv"
+echo '{"profiles": [{"unit": "language", "points": [[512, 0.001], [1024, 0.002], [2048, 0.004]]}]}' > "$work/profile.json"
+"$sim" fit --profile "$work/profile.json" -o "$work/curves.json"
+"$sim" plan "$work/model.yaml" --samples "$work/sizes.csv" --curves "$work/curves.json" -o "$work/plan.yaml" > "$work/planned"
+expect "; 1 are the smallest batch" "$work/planned"
+expect "vision: 2 sequences of 512 tokens a sample" "$work/planned"
+expect "language: 1 sequences of 1280 tokens a sample" "$work/planned"
+expect "schedule: {kind:" "$work/plan.yaml"
+refused "give their table with --samples" "$sim" plan "$work/model.yaml"
+sed -i 's/language/langage/' "$work/curves.json"
+refused "did you mean 'language'?" "$sim" plan "$work/model.yaml" --samples "$work/sizes.csv" --curves "$work/curves.json"
