@@ -36,11 +36,18 @@ Result<Schedule> mergeSequences(const Pipeline &pipeline, const std::vector<Sequ
   OrderRun::Queues queues(schedule.ranks());
   for (const Sequence &sequence : sequences)
     queues[sequence.rank].push_back({sequence.phase, sequence.actions});
+  bool merges = false;
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     size_t count = 0;
     for (const OrderRun::Queue &queue : queues[rank])
       count += queue.actions.size();
     schedule.rows[rank].reserve(count);
+    merges |= queues[rank].size() > 1;
+  }
+  if (!merges) { // each rank's order is given
+    for (const Sequence &sequence : sequences)
+      schedule.rows[sequence.rank] = sequence.actions;
+    return schedule;
   }
   PipelineGraph graph(pipeline);
   TableShape shape(pipeline, schedule);

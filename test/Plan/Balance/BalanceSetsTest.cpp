@@ -105,7 +105,8 @@ TEST_P(BalanceSets, NeverLongerAndCloseToTheBound) {
       }
     }
     if (usual) {
-      EXPECT_LE(gap / usual, 1.10) << name << ", " << count << " samples";
+      // Six draws scatter around the means of docs/Balancing.md, which are at most 1.05, and 1.075.
+      EXPECT_LE(gap / usual, name == "sroie" && count == 128 ? 1.09 : 1.07) << name << ", " << count << " samples";
       if (name == "sroie" || name == "multi_chart") {
         EXPECT_GE(gain / usual, count == 128 ? 1.1 : 1.09) << name << ", " << count << " samples";
       }
