@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Aten.h"
+#include "Rewrites.h"
 #include "ImportError.h"
 #include "Types.h"
 
@@ -19,20 +19,19 @@ using namespace mlir;
 namespace braid::torchscript {
 
 using Results = Aten::Results;
-using Answer = std::optional<Results>;
 
-static Item sizesOf(Aten &aten, Tensor &tensor) {
+Item sizesOf(Aten &aten, Tensor &tensor) {
   std::vector<Item> sizes;
   for (int64_t dim = 0, rank = aten.emitter.shapeOf(tensor).rank(); dim < rank; ++dim)
     sizes.push_back(aten.emitter.sizeOf(tensor, dim));
   return makeList(c10::IntType::get(), std::move(sizes));
 }
 
-static c10::ScalarType dtypeOf(Aten &aten, const Item &tensor) {
+c10::ScalarType dtypeOf(Aten &aten, const Item &tensor) {
   return toScalarType(aten.emitter.shapeOf(*tensor.tensor()).elementType);
 }
 
-static Item makeInts(std::vector<int64_t> values) {
+Item makeInts(std::vector<int64_t> values) {
   std::vector<Item> items;
   for (int64_t value : values)
     items.emplace_back(c10::IValue(value));
@@ -163,39 +162,6 @@ static Answer reshapeAs(Aten &aten, const Call &call) {
   return Results{aten.call("aten::reshape", {call.args[0], sizesOf(aten, *call.args[1].tensor())})};
 }
 
-static Answer convolutionCore(Aten &aten, const Call &call) {
-  return Results{aten.call("aten::convolution", std::vector<Item>(call.args.begin(), call.args.begin() + 9))};
-}
-
-/// conv1d, conv2d, conv3d, with numbers or "same" and "valid" as padding.
-static Answer convolution(Aten &aten, const Call &call) {
-  TensorShape weight = aten.emitter.shapeOf(*call.args[1].tensor());
-  int64_t dims = weight.rank() - 2;
-  if (aten.emitter.shapeOf(*call.args[0].tensor()).rank() != dims + 2)
-    return std::nullopt;
-  auto spread = [&](const Item &item) {
-    std::vector<Item> items(dims, item);
-    if (const ListItem *list = item.list())
-      items = list->items.size() == 1 ? std::vector<Item>(dims, list->items[0]) : list->items;
-    return makeList(c10::IntType::get(), std::move(items));
-  };
-  Item padding = call.args[4], dilation = spread(call.args[5]);
-  if (const c10::IValue *mode = padding.constant(); mode && mode->isString()) {
-    std::vector<int64_t> sizes(dims, 0);
-    for (int64_t dim = 0; mode->toStringRef() == "same" && dim < dims; ++dim) {
-      std::optional<int64_t> kernel = weight.dims[dim + 2].constant();
-      int64_t total = kernel ? aten.toInt(dilation.list()->items[dim]) * (*kernel - 1) : 1;
-      if (total % 2)
-        return std::nullopt;
-      sizes[dim] = total / 2;
-    }
-    padding = makeInts(sizes);
-  }
-  return Results{aten.call("aten::convolution",
-                           {call.args[0], call.args[1], call.args[2], spread(call.args[3]), spread(padding), dilation,
-                            c10::IValue(false), makeInts(std::vector<int64_t>(dims, 0)), call.args[6]})};
-}
-
 static bool isConstant(const Item &item, int64_t value) {
   return item.constant() && item.constant()->isInt() && item.constant()->toInt() == value;
 }
@@ -213,63 +179,6 @@ static Answer selectScatter(Aten &aten, const Call &call) {
   Item end = isConstant(index, -1) ? Item(c10::IValue(INT64_MAX)) : aten.emitter.add(index, c10::IValue(1));
   Item part = aten.call("aten::unsqueeze", {call.args[1], normal});
   return Results{aten.call("aten::slice_scatter", {call.args[0], part, normal, index, end, c10::IValue(1)})};
-}
-
-/// upsample_*.vec takes output sizes or scales; the plain form takes both, and scales as single floats.
-static Answer upsample(Aten &aten, const Call &call) {
-  const ListItem *scales = call.arg("scale_factors").list();
-  Item sizes = call.arg("output_size");
-  TensorShape shape = aten.emitter.shapeOf(*call.args[0].tensor());
-  std::vector<Item> outputs, scaleItems;
-  for (int64_t dim = 2; dim < shape.rank(); ++dim) {
-    scaleItems.push_back(scales ? scales->items[dim - 2] : Item());
-    if (!scales)
-      continue;
-    double scale = scales->items[dim - 2].constant()->toDouble();
-    Item size = aten.emitter.sizeOf(*call.args[0].tensor(), dim);
-    bool whole = scale == static_cast<double>(static_cast<int64_t>(scale));
-    outputs.push_back(whole ? aten.emitter.mul(size, c10::IValue(static_cast<int64_t>(scale)))
-                            : Item(c10::IValue(static_cast<int64_t>(aten.toInt(size) * scale))));
-  }
-  std::vector<Item> args = {call.args[0], scales ? Item(makeList(c10::IntType::get(), outputs)) : sizes};
-  if (const Item &corners = call.arg("align_corners"); !corners.isNone())
-    args.push_back(corners);
-  args.insert(args.end(), scaleItems.begin(), scaleItems.end());
-  return Results{aten.call(call.schema->name(), std::move(args))};
-}
-
-/// In training the running statistics are only written: their new values become the buffers'.
-static Answer batchNorm(Aten &aten, const Call &call) {
-  const c10::IValue *training = call.arg("training").constant();
-  if (!training || !training->toBool() || !call.args[3].isTensor())
-    return std::nullopt;
-  c10::ScalarType type = dtypeOf(aten, call.args[3]);
-  double momentum = call.arg("momentum").constant()->toDouble();
-  Item x = aten.cast(call.args[0].tensor(), type), none;
-  std::vector<int64_t> others;
-  for (int64_t dim = 0, rank = aten.emitter.shapeOf(*x.tensor()).rank(); dim < rank; ++dim)
-    if (dim != 1)
-      others.push_back(dim);
-  Item mean = aten.call("aten::mean.dim", {x, makeInts(others), c10::IValue(false), none});
-  Item variance = aten.call("aten::var.correction", {x, makeInts(others), c10::IValue(1), c10::IValue(false)});
-  for (auto &[running, current] : {std::pair(call.args[3], mean), {call.args[4], variance}}) {
-    Item kept = aten.call("aten::mul.Scalar", {running, c10::IValue(1 - momentum)});
-    Item moved = aten.call("aten::add.Tensor", {kept, current, c10::IValue(momentum)});
-    aten.emitter.write(*running.tensor(), aten.emitter.read(*moved.tensor()));
-  }
-  Call withoutStatistics = call;
-  withoutStatistics.args[3] = withoutStatistics.args[4] = Item();
-  return aten.run(withoutStatistics);
-}
-
-/// Operators that write running statistics and do not say so in their schema.
-static Answer refuseStatistics(Aten &aten, const Call &call) {
-  const Item &flag = call.arg("use_input_stats").isNone() ? call.arg("training") : call.arg("use_input_stats");
-  if (flag.constant() && flag.constant()->isBool() && flag.constant()->toBool() && !call.arg("running_mean").isNone())
-    aten.emitter.fail(call.name +
-                      " updates running statistics, which braid keeps for batch_norm only; create the module "
-                      "with track_running_stats=False");
-  return std::nullopt;
 }
 
 static Answer reverseSubtract(Aten &aten, const Call &call) {
@@ -380,8 +289,8 @@ static Answer indexPut(Aten &aten, const Call &call) {
   return Results{aten.call("aten::masked_fill.Tensor", {call.args[0], mask, value})};
 }
 
-const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
-  static const llvm::StringMap<Rewrite> table = {
+static Rewrites makeRewrites() {
+  Rewrites table = {
       {"aten::size", size},
       {"aten::size.int", size},
       {"aten::sym_size.int", size},
@@ -446,26 +355,9 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
 
       {"aten::view_as", viewAs},
       {"aten::reshape_as", reshapeAs},
-      {"aten::_convolution", convolutionCore},
-      {"aten::conv1d", convolution},
-      {"aten::conv2d", convolution},
-      {"aten::conv3d", convolution},
-      {"aten::_convolution_mode", convolution},
-      {"aten::conv1d.padding", convolution},
-      {"aten::conv2d.padding", convolution},
-      {"aten::conv3d.padding", convolution},
+      {"aten::einsum", einsum},
       {"aten::slice.Tensor", slice},
       {"aten::select_scatter", selectScatter},
-      {"aten::upsample_nearest1d.vec", upsample},
-      {"aten::upsample_nearest2d.vec", upsample},
-      {"aten::upsample_nearest3d.vec", upsample},
-      {"aten::upsample_linear1d.vec", upsample},
-      {"aten::upsample_bilinear2d.vec", upsample},
-      {"aten::upsample_bicubic2d.vec", upsample},
-      {"aten::upsample_trilinear3d.vec", upsample},
-      {"aten::batch_norm", batchNorm},
-      {"aten::instance_norm", refuseStatistics},
-      {"aten::native_batch_norm", refuseStatistics},
       {"aten::rsub.Tensor", reverseSubtract},
       {"aten::square", square},
       {"aten::min.other", minimum},
@@ -484,6 +376,12 @@ const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
       {"aten::index.Tensor", index},
       {"aten::index_put", indexPut},
   };
+  addImageRewrites(table);
+  return table;
+}
+
+const llvm::StringMap<Aten::Rewrite> &Aten::getRewrites() {
+  static const Rewrites table = makeRewrites();
   return table;
 }
 

@@ -524,6 +524,64 @@ class TwoTower(nn.Module):
         return F.cross_entropy(x[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
 
 
+class GivenNorm(nn.BatchNorm2d):
+    """Normalises with statistics that are given, as in fine-tuning: samples do not mix, and nothing is updated."""
+
+    def __init__(self, channels):
+        super().__init__(channels)
+        self.running_mean.normal_(0, 0.1)
+        self.running_var.uniform_(0.5, 1.5)
+
+    def train(self, mode=True):
+        return super().train(False)
+
+
+class Inverted(nn.Module):
+    """MobileNetV3's block: expand, depthwise convolution, squeeze and excite, project; the sum where sizes allow it."""
+
+    def __init__(self, channels, wide):
+        super().__init__()
+        self.expand = nn.Sequential(nn.Conv2d(channels, wide, 1, bias=False), GivenNorm(wide), nn.Hardswish())
+        self.depth = nn.Sequential(
+            nn.Conv2d(wide, wide, 3, padding=1, groups=wide, bias=False), GivenNorm(wide), nn.ReLU6()
+        )
+        self.squeeze = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(wide, 4, 1), nn.LeakyReLU())
+        self.excite = nn.Sequential(nn.Conv2d(4, wide, 1), nn.Hardsigmoid())
+        self.project = nn.Sequential(nn.Conv2d(wide, channels, 1, bias=False), nn.GroupNorm(2, channels))
+
+    def forward(self, x):
+        h = self.depth(self.expand(x))
+        return x + self.project(h * self.excite(self.squeeze(h)))
+
+
+class ConvNet(nn.Module):
+    """What image models are made of: a residual stem, inverted blocks, a decoder that upsamples, a pooled head."""
+
+    def __init__(self, s):
+        super().__init__()
+        width = s.hidden // 2
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, width, 3, stride=2, padding=1, bias=False), GivenNorm(width), nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, stride=2, padding=1),
+        )  # fmt: skip
+        self.blocks = nn.ModuleList(Inverted(width, 2 * width) for _ in range(s.layers))
+        self.down = nn.Sequential(
+            GivenNorm(width), nn.ELU(), nn.AvgPool2d(2, ceil_mode=True), nn.Conv2d(width, width, 1), nn.Mish()
+        )
+        self.mix = nn.Sequential(nn.InstanceNorm2d(width, affine=True), nn.Softplus())
+        self.head = nn.Linear(2 * width, 10)
+
+    def forward(self, images, labels):
+        x = self.stem(images)
+        for block in self.blocks:
+            x = block(x)
+        small = self.down(x)
+        large = F.interpolate(small, scale_factor=2, mode="bilinear") + F.interpolate(small, scale_factor=2)
+        x = self.mix(x + large[:, :, : x.shape[2], : x.shape[3]])
+        pooled = torch.cat([F.adaptive_max_pool2d(x, 2).mean((2, 3)), F.adaptive_avg_pool2d(x, (1, 1)).flatten(1)], 1)
+        return F.cross_entropy(self.head(pooled), labels)
+
+
 @model
 def mlp(s):
     def batch(batch):
@@ -557,6 +615,14 @@ def scripted_mlp(s):
         return dict(x=torch.randn(batch, s.hidden), y=torch.randint(10, (batch,)))
 
     return Case(ScriptedMlp(s), batch, dict(batch=4 * s.batch), (dict(batch=3), dict(batch=1)), script=True)
+
+
+@model
+def convnet(s):
+    def batch(batch):
+        return dict(images=image(s, batch), labels=torch.randint(10, (batch,)))
+
+    return Case(ConvNet(s), batch, dict(batch=2 * s.batch), (dict(batch=3), dict(batch=1)))
 
 
 @model

@@ -26,7 +26,7 @@ import torch
 from compare import compare
 
 HERE = Path(__file__).resolve().parent
-GATE = ["gpt2", "llama", "vit", "llava_dyn", "mlp", "two_tower", "rare_ops", "elementwise", "elementwise_f32"]
+GATE = ["gpt2", "llama", "vit", "llava_dyn", "mlp", "two_tower", "convnet", "rare_ops", "elementwise", "elementwise_f32"]
 FLOAT32_ONLY = ["mixtral", "elementwise_f32"]  # the first: PyTorch has no float64 kernel for its experts
 # The trace, the loss or an operator that nobody knows holds the batch together: micro-batches are refused.
 UNDIVIDED = ["clip", "llava", "qwen2_5_vl", "qwen2_5_vl_dyn", "rare_ops"]

@@ -107,7 +107,8 @@ static void addChoices(std::vector<Case> &cases) {
 
 static void addFunctions(std::vector<Case> &cases) {
   for (const std::vector<int64_t> &shape : shapes) {
-    for (const char *op : {"neg", "abs", "exp", "sin", "cos", "erf", "tanh", "sigmoid", "relu", "silu"})
+    for (const char *op : {"neg", "abs", "exp", "sin", "cos", "erf", "tanh", "sigmoid", "relu", "silu", "hardswish",
+                           "hardsigmoid", "hardtanh", "leaky_relu", "elu", "softplus", "mish"})
       cases.push_back({op, {x(shape)}});
     for (const char *op : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"})
       cases.push_back({op, {positive(shape)}});
@@ -121,6 +122,16 @@ static void addFunctions(std::vector<Case> &cases) {
   zeros.grad = true;
   cases.push_back({"abs", {zeros}, false});
   cases.push_back({"relu", {zeros}, false});
+  // On the bounds nothing passes, unlike through clamp.
+  Operand bounds = fixed(at::tensor({-3.0, -1.0, 0.0, 1.0, 3.0, 6.0}, at::kDouble));
+  bounds.grad = true;
+  for (const char *op : {"hardswish", "hardsigmoid", "hardtanh", "leaky_relu", "elu"})
+    cases.push_back({op, {bounds}, false});
+  cases.push_back({"hardtanh", {bounds, i(0), i(6)}, false});
+  cases.push_back({"hardtanh", {x({2, 3}), f(-0.2), f(0.5)}});
+  cases.push_back({"leaky_relu", {x({2, 3}), f(0.2)}});
+  cases.push_back({"elu", {x({2, 3}), f(1.3), f(0.7), f(1.1)}});
+  cases.push_back({"softplus", {x({2, 3}), f(3), f(2)}, false});
   for (c10::ScalarType to : {c10::ScalarType::Float, c10::ScalarType::BFloat16, c10::ScalarType::Double})
     cases.push_back({"to", {x({2, 3}), type(to)}, to == c10::ScalarType::Double});
   cases.push_back({"to", {single({0, 3}), type(c10::ScalarType::Double)}, false});

@@ -89,7 +89,7 @@ std::ostream &operator<<(std::ostream &stream, const Case &test) {
 
 std::vector<Case> allCases() {
   std::vector<Case> all;
-  for (auto family : {elementwiseCases, reductionCases, viewCases, contractionCases, normAttentionCases,
+  for (auto family : {elementwiseCases, reductionCases, viewCases, contractionCases, normAttentionCases, poolingCases,
                       gatherScatterCases, lossCases})
     llvm::append_range(all, family());
   return all;

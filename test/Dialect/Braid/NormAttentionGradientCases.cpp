@@ -54,6 +54,46 @@ static void addNorms(std::vector<Case> &cases) {
   cases.push_back({"rms_norm", {narrow, sizes({4}), weight}, false});
 }
 
+static void addChannelNorms(std::vector<Case> &cases) {
+  auto channels = [](int64_t count) { return fixed(at::randn({count}, at::kDouble)); };
+  auto add = [&](Operand input, Arg weight, Arg bias, bool training) {
+    int64_t count = input.value.size(1);
+    Arg mean = none, variance = none;
+    if (!training) {
+      mean = channels(count);
+      variance = fixed(positive({count}).value);
+    }
+    cases.push_back({"native_batch_norm", {input, weight, bias, mean, variance, b(training), f(0.1), f(1e-5)}});
+    cases.back().results = 1;
+  };
+  for (bool training : {false, true})
+    for (const std::vector<int64_t> &shape :
+         std::vector<std::vector<int64_t>>{{2, 3, 4, 5}, {4, 3}, {2, 3, 5}, {2, 1, 3, 2}, {2, 2, 2, 3, 2}}) {
+      int64_t count = shape[1];
+      add(x(shape), x({count}), x({count}), training);
+      add(x(shape), x({count}), none, training);
+      add(x(shape), none, none, training);
+      add(x(shape), x({count}), channels(count), training);
+      add(x(shape), channels(count), x({count}), training);
+    }
+  Operand apart = x({2, 4, 5, 3}); // the channels lie innermost
+  apart.value = apart.value.permute({0, 3, 1, 2});
+  add(apart, x({3}), x({3}), false);
+  add(apart, x({3}), x({3}), true);
+
+  for (const std::vector<int64_t> &shape :
+       std::vector<std::vector<int64_t>>{{2, 6, 3, 4}, {2, 6}, {3, 6, 5}, {0, 6, 2}})
+    for (int64_t groups : {1, 2, 3, 6}) {
+      cases.push_back({"group_norm", {x(shape), i(groups), x({6}), x({6}), f(1e-5)}});
+      cases.push_back({"group_norm", {x(shape), i(groups)}});
+    }
+  cases.push_back({"group_norm", {x({2, 4, 3}), i(2), x({4}), fixed(at::ones({4}, at::kDouble)), f(1e-3)}});
+  cases.push_back({"group_norm", {x({2, 4, 3}), i(2), none, x({4})}});
+  cases.push_back({"group_norm", {single({2, 4, 3}), i(2), single({4}), single({4})}, false});
+  Operand narrow{at::randn({2, 4, 3}).to(at::kBFloat16), true}, weight{at::ones({4}).to(at::kBFloat16), true};
+  cases.push_back({"group_norm", {narrow, i(2), weight, weight}, false});
+}
+
 /// True but for some elements, with one row that is false throughout.
 static Operand holes(std::vector<int64_t> shape) {
   at::Tensor mask = distinct(shape).value.sin().gt(-0.3);
@@ -128,6 +168,7 @@ std::vector<Case> normAttentionCases() {
   std::vector<Case> cases;
   addSoftmax(cases);
   addNorms(cases);
+  addChannelNorms(cases);
   addAttention(cases);
   return cases;
 }

@@ -84,12 +84,12 @@ std::vector<Generator> contractionGenerators() {
                      return Args{like(r, r.broadcastable({i, j}), dtype), like(r, {i, k}, dtype),
                                  like(r, {k, j}, dtype), maybe(r, Number(int64_t(1))), maybe(r, Number(2.0))};
                    }});
-  table.push_back(
-      {"baddbmm", [](Random &r) {
-         c10::ScalarType dtype = r.floats();
-         int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
-         return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype), like(r, {b, k, j}, dtype)};
-       }});
+  table.push_back({"baddbmm", [](Random &r) {
+                     c10::ScalarType dtype = r.floats();
+                     int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
+                     return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype),
+                                 like(r, {b, k, j}, dtype)};
+                   }});
   table.push_back({"matmul", [](Random &r) {
                      c10::ScalarType dtype = r.floats();
                      int64_t i = r.size(), k = r.size(), j = r.size();
@@ -124,6 +124,29 @@ static Args layerNorm(Random &r, bool bias) {
   if (bias)
     args.push_back(hasWeight ? maybe(r, Tensor{r.spoiled(normalized, 0.02), parameters}) : Arg(absent));
   return args;
+}
+
+/// An input, and a tensor of its channels or none.
+static std::pair<Tensor, Tensor> channels(Random &r, c10::ScalarType dtype) {
+  Tensor input{{r.size(), r.between(1, 6)}, dtype};
+  for (int64_t more = r.between(0, 3); more > 0; --more)
+    input.sizes.push_back(r.between(1, 5));
+  bool half = c10::elementSize(dtype) == 2;
+  return {input, Tensor{{input.sizes[1]}, half && r.chance(0.3) ? c10::kFloat : dtype}};
+}
+
+static Args batchNorm(Random &r, bool backward) {
+  auto [input, parameter] = channels(r, r.floats());
+  if (backward) // the kernel divides by the number of elements of a channel
+    input.sizes[0] = std::max<int64_t>(input.sizes[0], 1);
+  bool training = r.chance(0.5);
+  Arg weight = maybe(r, parameter), bias = maybe(r, parameter), statistics = training ? Arg(absent) : Arg(parameter),
+      saved = training ? Arg(parameter) : Arg(absent);
+  if (!backward) // the kernels compare no sizes
+    return {input, weight, bias, statistics, statistics, training, 0.1, 1e-5};
+  bool weighted = std::holds_alternative<Tensor>(weight);
+  return {input, input, weight,   statistics, statistics,
+          saved, saved, training, 1e-5,       std::vector<bool>{r.chance(0.7), weighted, weighted && r.chance(0.7)}};
 }
 
 static Args softmax(Random &r) {
@@ -186,6 +209,17 @@ std::vector<Generator> normAttentionGenerators() {
                                  weight ? Arg(parameter) : Arg(absent),
                                  bias ? Arg(parameter) : Arg(absent),
                                  std::vector<bool>{r.chance(0.7), weight && r.chance(0.7), bias && r.chance(0.7)}};
+                   }});
+  table.push_back({"native_batch_norm", [](Random &r) { return batchNorm(r, false); }});
+  table.push_back({"native_batch_norm_backward", [](Random &r) { return batchNorm(r, true); }});
+  table.push_back({"group_norm", [](Random &r) {
+                     auto [input, parameter] = channels(r, r.floats());
+                     int64_t count = input.sizes[1], groups = r.between(r.chance(0.05) ? 0 : 1, count);
+                     if (groups && r.chance(0.9))
+                       while (count % groups)
+                         --groups;
+                     auto spoiled = [&r, &parameter] { return maybe(r, like(r, parameter.sizes, parameter.dtype)); };
+                     return Args{input, groups, spoiled(), spoiled()};
                    }});
   table.push_back({"scaled_dot_product_attention", [](Random &r) {
                      Args args = attention(r, false, r.real());

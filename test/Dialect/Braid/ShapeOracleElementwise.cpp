@@ -34,8 +34,10 @@ static Args pair(Random &r) {
 
 std::vector<Generator> elementwiseGenerators() {
   std::vector<Generator> table;
-  for (const char *op : {"neg", "abs", "sign", "exp", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
-                         "erf", "tanh", "sigmoid", "relu", "silu", "detach", "bitwise_not", "logical_not"})
+  for (const char *op : {"neg",         "abs",        "sign",   "exp",         "log",         "log1p",    "sqrt",
+                         "rsqrt",       "reciprocal", "sin",    "cos",         "erf",         "tanh",     "sigmoid",
+                         "relu",        "silu",       "detach", "bitwise_not", "logical_not", "hardtanh", "hardswish",
+                         "hardsigmoid", "leaky_relu", "elu",    "softplus",    "mish"})
     table.push_back({op, unary});
   for (const char *op : {"mul", "div", "floor_divide", "remainder", "pow", "maximum", "minimum", "and", "bitwise_and",
                          "bitwise_or", "logical_and", "logical_or", "eq", "ne", "lt", "le", "gt", "ge"})
@@ -47,12 +49,28 @@ std::vector<Generator> elementwiseGenerators() {
   for (const char *op : {"mul_scalar", "div_scalar", "floor_divide_scalar", "remainder_scalar", "pow_scalar",
                          "clamp_min", "eq_scalar", "ne_scalar", "lt_scalar", "le_scalar", "gt_scalar", "ge_scalar"})
     table.push_back({op, withNumber});
-  for (const char *op : {"silu_backward", "sigmoid_backward", "tanh_backward", "gelu_backward"})
+  for (const char *op : {"silu_backward", "sigmoid_backward", "tanh_backward", "gelu_backward", "hardswish_backward",
+                         "hardsigmoid_backward", "mish_backward"})
     table.push_back({op, pair});
-  table.push_back({"pow_base", [](Random &r) { return Args{r.number(), tensor(r)}; }});
-  table.push_back({"clamp", [](Random &r) {
-                     return Args{tensor(r), maybe(r, r.number(), 0.7), maybe(r, r.number(), 0.7)};
+  for (const char *op : {"hardtanh_backward", "softplus_backward"})
+    table.push_back({op, [](Random &r) {
+                       Args args = pair(r);
+                       args.insert(args.end(), {Number(int64_t(1)), Number(2.0)});
+                       return args;
+                     }});
+  table.push_back({"leaky_relu_backward", [](Random &r) {
+                     Args args = pair(r);
+                     args.insert(args.end(), {Number(0.1), false});
+                     return args;
                    }});
+  table.push_back({"elu_backward", [](Random &r) {
+                     Args args = pair(r);
+                     args.insert(args.begin() + 1, {Number(1.0), Number(1.0), Number(1.0), false});
+                     return args;
+                   }});
+  table.push_back({"pow_base", [](Random &r) { return Args{r.number(), tensor(r)}; }});
+  table.push_back(
+      {"clamp", [](Random &r) { return Args{tensor(r), maybe(r, r.number(), 0.7), maybe(r, r.number(), 0.7)}; }});
   table.push_back({"div_mode", [](Random &r) {
                      Args args = binary(r);
                      args.push_back(maybe(r, r.chance(0.05) ? "up" : r.chance(0.5) ? "floor" : "trunc", 0.8));

@@ -376,8 +376,9 @@ template <typename T> static std::string list(const T &results) {
 
 static std::vector<Generator> allGenerators() {
   std::vector<Generator> all;
-  for (auto family : {elementwiseGenerators, reductionGenerators, viewGenerators, contractionGenerators,
-                      normAttentionGenerators, gatherScatterGenerators, creationGenerators, lossGenerators})
+  for (auto family :
+       {elementwiseGenerators, reductionGenerators, viewGenerators, contractionGenerators, normAttentionGenerators,
+        poolingGenerators, gatherScatterGenerators, creationGenerators, lossGenerators})
     llvm::append_range(all, family());
   return all;
 }

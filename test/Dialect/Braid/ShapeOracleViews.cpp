@@ -228,6 +228,20 @@ std::vector<Generator> viewGenerators() {
                      part.sizes[at] = (end - start + step - 1) / step;
                      return Args{whole, Tensor{r.spoiled(part.sizes), part.dtype}, dim, start, end, step};
                    }});
+  table.push_back({"unfold", [](Random &r) {
+                     Tensor self = withDims(r);
+                     int64_t dim = r.dim(self.rank()), size = sizeOf(self, dim);
+                     return Args{self, dim, r.between(r.chance(0.03) ? -1 : 0, size + r.chance(0.05)),
+                                 r.between(r.chance(0.03) ? 0 : 1, 3)};
+                   }});
+  table.push_back({"unfold_backward", [](Random &r) {
+                     Tensor whole{r.sizes(1, 3), r.floats()};
+                     int64_t dim = r.below(whole.rank()), size = r.between(0, whole.sizes[dim]), step = r.between(1, 3);
+                     Tensor windows = whole;
+                     windows.sizes[dim] = (whole.sizes[dim] - size) / step + 1;
+                     windows.sizes.push_back(size);
+                     return Args{windows, whole.sizes, dim, size, step}; // the kernel compares no sizes
+                   }});
   table.push_back({"slice_backward", [](Random &r) {
                      Tensor whole{r.sizes(1, 3), r.floats()};
                      int64_t dim = r.dim(whole.rank()), at = dim < 0 ? dim + whole.rank() : dim;
@@ -258,9 +272,8 @@ std::vector<Generator> viewGenerators() {
 std::vector<Generator> creationGenerators() {
   std::vector<Generator> table;
   table.push_back({"arange", [](Random &r) { return Args{r.between(-1, 8), orAbsent(r.maybeDtype())}; }});
-  table.push_back({"arange_start", [](Random &r) {
-                     return Args{r.between(-4, 4), r.between(3, 8), orAbsent(r.maybeDtype())};
-                   }});
+  table.push_back(
+      {"arange_start", [](Random &r) { return Args{r.between(-4, 4), r.between(3, 8), orAbsent(r.maybeDtype())}; }});
   table.push_back({"arange_start_step", [](Random &r) {
                      int64_t start = r.between(-4, 4), end = r.between(-4, 8);
                      int64_t step = r.between(1, 3) * (end < start || r.chance(0.03) ? -1 : 1);
@@ -271,9 +284,8 @@ std::vector<Generator> creationGenerators() {
   table.push_back({"full", [](Random &r) { return Args{r.sizes(0, 4), r.number(), orAbsent(r.maybeDtype())}; }});
   for (const char *op : {"new_zeros", "new_ones"})
     table.push_back({op, [](Random &r) { return Args{tensor(r), r.sizes(0, 4), orAbsent(r.maybeDtype())}; }});
-  table.push_back({"new_full", [](Random &r) {
-                     return Args{tensor(r), r.sizes(0, 4), r.number(), orAbsent(r.maybeDtype())};
-                   }});
+  table.push_back(
+      {"new_full", [](Random &r) { return Args{tensor(r), r.sizes(0, 4), r.number(), orAbsent(r.maybeDtype())}; }});
   for (const char *op : {"zeros_like", "ones_like"})
     table.push_back({op, [](Random &r) { return Args{tensor(r), orAbsent(r.maybeDtype())}; }});
   table.push_back({"full_like", [](Random &r) { return Args{tensor(r), r.number(), orAbsent(r.maybeDtype())}; }});

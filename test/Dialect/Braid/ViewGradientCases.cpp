@@ -97,6 +97,9 @@ static void addJoins(std::vector<Case> &cases) {
   cases.push_back({"stack", {List{x({2, 3}), x({2, 3}), fixed(at::ones({2, 3}, at::kDouble))}, i(-1)}});
   cases.push_back({"stack", {List{x({}), x({})}, i(0)}});
   cases.push_back({"stack", {List{x({0}), x({0})}, i(1)}});
+  for (const auto &[size, step] : {std::pair(2, 1), {3, 2}, {1, 3}, {4, 4}})
+    cases.push_back({"unfold", {x({3, 7, 2}), i(1), i(size), i(step)}});
+  cases.push_back({"unfold", {x({5}), i(-1), i(5), i(1)}});
   cases.push_back({"pad", {x({2, 3}), sizes({1, 2})}});
   cases.push_back({"pad", {x({2, 3}), sizes({0, 1, 2, 0}), s("constant"), f(1.5)}});
   cases.push_back({"pad", {x({2, 5}), sizes({-1, -2})}});

@@ -115,6 +115,36 @@ func.func @attention(%q: tensor<?x4x?x8xf32> {braid.dims = ["batch", "4", "seq",
   return
 }
 
+func.func @images(%x: tensor<?x6x8x8xf32> {braid.dims = ["batch", "6", "8", "8"]}, %c: tensor<6xf32>) {
+  // expected-remark@+1 {{[i j . .] -> [i j . .], [i j . .], 864*batch flops}}
+  %0:2 = braid.max_pool2d_with_indices(self = %x, kernel_size = [3, 3], stride = [2, 2], padding = [1, 1]) : (tensor<?x6x8x8xf32>) -> (tensor<?x6x4x4xf32>, tensor<?x6x4x4xi64>)
+  // expected-remark@+1 {{[i j . .], [i j . .], [i j . .] -> [i j . .], 96*batch flops}}
+  %1 = braid.max_pool2d_with_indices_backward(grad_output = %0#0, self = %x, kernel_size = [3, 3], stride = [2, 2], padding = [1, 1], dilation = [1], indices = %0#1)
+      : (tensor<?x6x4x4xf32>, tensor<?x6x8x8xf32>, tensor<?x6x4x4xi64>) -> tensor<?x6x8x8xf32>
+  // expected-remark@+1 {{[i j . .] -> [i j . .], 384*batch flops}}
+  %2 = braid.avg_pool2d(self = %x, kernel_size = [2]) : (tensor<?x6x8x8xf32>) -> tensor<?x6x4x4xf32>
+  // expected-remark@+1 {{[i j . .] -> [i j . .], 384*batch flops}}
+  %3 = braid.adaptive_avg_pool2d(self = %x, output_size = [1, 1]) : (tensor<?x6x8x8xf32>) -> tensor<?x6x1x1xf32>
+  // Four neighbours, each a multiply and an add.
+  // expected-remark@+1 {{[i j . .] -> [i j . .], 12288*batch flops}}
+  %4 = braid.upsample_bilinear2d(self = %x, output_size = [16, 16]) : (tensor<?x6x8x8xf32>) -> tensor<?x6x16x16xf32>
+  // Channels are the major part of a column.
+  // expected-remark@+1 {{[i j . .] -> [i j .], 0 flops}}
+  %5 = braid.im2col(self = %x, kernel_size = [2, 2], dilation = [1, 1], padding = [0, 0], stride = [2, 2]) : (tensor<?x6x8x8xf32>) -> tensor<?x24x16xf32>
+  // expected-remark@+1 {{[i j .] -> [i j . .], 384*batch flops}}
+  %6 = braid.col2im(self = %5, output_size = [8, 8], kernel_size = [2, 2], dilation = [1, 1], padding = [0, 0], stride = [2, 2]) : (tensor<?x24x16xf32>) -> tensor<?x6x8x8xf32>
+  // expected-remark@+1 {{[i j . l] -> [i j . l .], 0 flops}}
+  %7 = braid.unfold(self = %x, dimension = 2, size = 4, step = 2) : (tensor<?x6x8x8xf32>) -> tensor<?x6x3x8x4xf32>
+  // With given statistics every element is for itself; in training a channel is normalised over the batch.
+  // expected-remark@+1 {{[i j k l], [j], [j], [j] -> [i j k l], [.], [.], 768*batch flops}}
+  %8:3 = braid.native_batch_norm(input = %x, weight = %c, running_mean = %c, running_var = %c) : (tensor<?x6x8x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<?x6x8x8xf32>, tensor<0xf32>, tensor<0xf32>)
+  // expected-remark@+1 {{[. j . .], [j] -> [. j . .], [j], [j], 2688*batch flops}}
+  %9:3 = braid.native_batch_norm(input = %x, weight = %c, training = true) : (tensor<?x6x8x8xf32>, tensor<6xf32>) -> (tensor<?x6x8x8xf32>, tensor<6xf32>, tensor<6xf32>)
+  // expected-remark@+1 {{[i . . .], [.] -> [i . . .], 2688*batch flops}}
+  %10 = braid.group_norm(input = %x, num_groups = 2, weight = %c) : (tensor<?x6x8x8xf32>, tensor<6xf32>) -> tensor<?x6x8x8xf32>
+  return
+}
+
 func.func @indices(%table: tensor<128x32xf32>, %ids: tensor<?x?xi64> {braid.dims = ["batch", "seq"]},
                    %x: tensor<?x?x32xf32> {braid.dims = ["batch", "seq", "32"]}, %i: tensor<?xi64> {braid.dims = ["rows"]},
                    %mask: tensor<?x?x1xi1> {braid.dims = ["batch", "seq", "1"]}, %source: tensor<?x32xf32> {braid.dims = ["rows", "32"]}) {

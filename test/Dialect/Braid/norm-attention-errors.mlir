@@ -47,3 +47,43 @@ func.func @f(%q: tensor<2x4x5x8xf32>, %k: tensor<2x3x5x8xf32>) {
   %0 = braid.scaled_dot_product_attention(query = %q, key = %k, value = %k, enable_gqa = true) : (tensor<2x4x5x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>) -> tensor<2x4x5x8xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{takes an input [batch, channels, ...], not [4]}}
+  %0 = braid.group_norm(input = %x, num_groups = 2) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x6x3xf32>) {
+  // expected-error@+1 {{cannot divide the 6 channels of [2, 6, 3] into 4 groups}}
+  %0 = braid.group_norm(input = %x, num_groups = 4) : (tensor<2x6x3xf32>) -> tensor<2x6x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x6xf32>) {
+  // expected-error@+1 {{needs running_mean and running_var where it does not train}}
+  %0:3 = braid.native_batch_norm(input = %x) : (tensor<2x6xf32>) -> (tensor<2x6xf32>, tensor<0xf32>, tensor<0xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<6x6xf32>, %c: tensor<6xf32>) {
+  // expected-error@+1 {{would update its running statistics: in training it takes none, and their new values are states of their own}}
+  %0:3 = braid.native_batch_norm(input = %x, running_mean = %c, running_var = %c, training = true) : (tensor<6x6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6x6xf32>, tensor<6xf32>, tensor<6xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x6xf32>, %c: tensor<5xf32>) {
+  // expected-error@+1 {{has a weight of shape [5] for an input of [2, 6]; it has one number for each channel, 6}}
+  %0:3 = braid.native_batch_norm(input = %x, weight = %c, training = true) : (tensor<2x6xf32>, tensor<5xf32>) -> (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>)
+  return
+}

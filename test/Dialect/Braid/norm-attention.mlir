@@ -25,6 +25,19 @@ func.func @norms(%x: tensor<?x?x32xf32> {braid.dims = ["batch", "seq", "32"]}, %
   return
 }
 
+func.func @channels(%x: tensor<?x6x?xf32> {braid.dims = ["batch", "6", "seq"]}, %c: tensor<6xf32>) {
+  // expected-remark@+1 {{[batch, 6, seq] f32, [0] f32, [0] f32}}
+  %0:3 = braid.native_batch_norm(input = %x, running_mean = %c, running_var = %c) : (tensor<?x6x?xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<?x6x?xf32>, tensor<0xf32>, tensor<0xf32>)
+  // expected-remark@+1 {{[batch, 6, seq] f32, [6] f32, [6] f32}}
+  %1:3 = braid.native_batch_norm(input = %x, weight = %c, training = true) : (tensor<?x6x?xf32>, tensor<6xf32>) -> (tensor<?x6x?xf32>, tensor<6xf32>, tensor<6xf32>)
+  // expected-remark@+1 {{[batch, 6, seq] f32, [6] f32, [0] f32}}
+  %2:3 = braid.native_batch_norm_backward(grad_out = %x, input = %x, weight = %c, save_mean = %1#1, save_invstd = %1#2, train = true, eps = 1.0e-5, output_mask = [true, true, false])
+      : (tensor<?x6x?xf32>, tensor<?x6x?xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<?x6x?xf32>, tensor<6xf32>, tensor<0xf32>)
+  // expected-remark@+1 {{[batch, 6, seq] f32}}
+  %3 = braid.group_norm(input = %x, num_groups = 3, weight = %c) : (tensor<?x6x?xf32>, tensor<6xf32>) -> tensor<?x6x?xf32>
+  return
+}
+
 func.func @attention(%q: tensor<?x4x?x8xf32> {braid.dims = ["batch", "4", "seq", "8"]},
                      %k: tensor<?x4x?x8xf32> {braid.dims = ["batch", "4", "keys", "8"]},
                      %v: tensor<?x4x?x16xf32> {braid.dims = ["batch", "4", "keys", "16"]},

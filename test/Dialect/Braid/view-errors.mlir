@@ -175,3 +175,11 @@ func.func @f(%x: tensor<3xf32>) {
   %0 = braid.triu(self = %x) : (tensor<3xf32>) -> tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{takes windows of 4 at every 1 of dim 1 of [2, 3]}}
+  %0 = braid.unfold(self = %x, dimension = 1, size = 4, step = 1) : (tensor<2x3xf32>) -> tensor<2x0x4xf32>
+  return
+}

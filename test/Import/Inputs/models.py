@@ -154,7 +154,7 @@ class Unknown(nn.Module):
     def forward(self, x):
         y = torch.special.i1(self.lin(x))
         y = torch.logcumsumexp(y, dim=1)
-        y = F.interpolate(y[None], scale_factor=2.0, mode="linear")[0]
+        y = F.interpolate(y[None, None], scale_factor=(1.0, 2.0), mode="bilinear", antialias=True)[0, 0]
         return y.square().mean()
 
 
@@ -180,6 +180,52 @@ class Spellings(nn.Module):
         count = torch.full((2,), x.shape[0], dtype=torch.float32)
         y = torch.minimum(y, z.view_as(y)) + x.new_ones(4) * count.sum() + torch.arange(4) // 2
         return y.std() + image.swapaxes(0, 1).abs().mean()
+
+
+class Images(nn.Module):
+    """Second spellings of what image models use: pools of rows, activations, shuffled channels, norms of samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.row = nn.Conv1d(8, 8, 3)
+        self.prelu, self.single = nn.PReLU(8), nn.PReLU()
+        self.own = nn.InstanceNorm2d(8, affine=True)
+        self.register_buffer("mean", torch.randn(8))
+        self.register_buffer("variance", torch.rand(8) + 0.5)
+
+    def forward(self, x):
+        y = self.own(self.conv(x)) + F.instance_norm(self.conv(x), self.mean, self.variance, use_input_stats=False)
+        y = self.prelu(y) + F.relu6(y) + F.selu(y) + F.celu(y, 0.7) + F.logsigmoid(y) + F.glu(torch.cat([y, y], 1), 1)
+        y = F.channel_shuffle(F.pixel_unshuffle(F.pixel_shuffle(y, 2), 2), 4)
+        y = F.hardtanh_(F.leaky_relu(y, 0.1) + F.softplus(y, 2, 5), -2, 2)
+        for size, mode in ((7, "nearest"), ((5, 6), "nearest-exact"), ((9, 4), "bicubic"), (6, "bilinear")):
+            y = F.interpolate(y, size, mode=mode) * self.single(y).mean()
+        z = self.row(y.flatten(2))
+        z = F.max_pool1d(z, 2) + F.avg_pool1d(z, 3, 2, 1, ceil_mode=True)[..., :17]
+        z = F.adaptive_avg_pool1d(z, 4) + F.adaptive_max_pool1d(z, 4)
+        z = z + F.interpolate(z, 4, mode="linear", align_corners=True) + F.interpolate(z, scale_factor=2.0)[..., ::2]
+        v = F.avg_pool3d(F.max_pool3d(y[None], (1, 2, 3), 2, 1 - 1), 2)
+        v = F.interpolate(v, size=(2, 3, 4), mode="trilinear") + F.interpolate(v, size=(2, 3, 4))
+        w = F.fold(F.unfold(y, 3, padding=1), (6, 6), 3, padding=1) + y.unfold(2, 2, 2).sum()
+        return z.square().mean() + v.mean() + w.square().mean()
+
+
+class Einsums(nn.Module):
+    """Products with batches, ellipses, labels that are summed, three operands, and those that stay opaque."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Parameter(torch.randn(4, 4)) for _ in range(3))
+
+    def forward(self, x):
+        y = torch.einsum("bij,jk->bik", x, self.a)
+        scores = torch.einsum("bqd,bkd->bqk", y, x).softmax(-1)
+        y = torch.einsum("bqk,bkd", scores, y).mT + torch.einsum("...d,de->...e", x, self.b)
+        y = y + torch.einsum("bij,jk,kl->bil", x, self.a, self.c) + torch.einsum("bij->bji", x).mT[:, :1]
+        outer = torch.einsum("i,j->ij", self.a[0], self.b[0]) + torch.einsum("...", self.c)
+        sums = torch.einsum("bij,bij->b", x, y).sum() + torch.einsum("ij->", self.a) + torch.einsum("bij,k->j", x, self.a[1]).sum()
+        return (y * outer.sum()).square().mean() + sums + torch.einsum("ii->i", self.c).sum()
 
 
 class Branch(nn.Module):
@@ -337,6 +383,8 @@ MODELS = {
     "sizes": (Sizes(), floats(3, 6), "trace"),
     "unknown": (Unknown(), floats(3, 6), "trace"),
     "spellings": (Spellings(), floats(3, 4), "trace"),
+    "images": (Images(), floats(2, 3, 6, 6), "trace"),
+    "einsums": (Einsums(), floats(2, 3, 4), "trace"),
     "branch": (Branch(), floats(3, 4), "script"),
     "nonzero": (Nonzero(), floats(3, 4), "trace"),
     "not_scalar": (NotScalar(), floats(3, 4), "trace"),

@@ -42,6 +42,35 @@ Expr norm(Operation *op, ShapeAnalysis &analysis) {
 }
 
 /// A softmax over the classes and a choice; for pointwise losses the same number of steps is near enough.
+Expr batchNorm(Operation *op, ShapeAnalysis &analysis) {
+  // With given statistics a multiply and an add, and for the gradients a multiply, and two for each of two sums.
+  bool backward = isa<NativeBatchNormBackwardOp>(op);
+  bool training = backward ? cast<NativeBatchNormBackwardOp>(op).getTrain() : cast<NativeBatchNormOp>(op).getTraining();
+  int64_t each = training ? (backward ? 14 : 7) : (backward ? 5 : 2);
+  return Expr(each) * elements(op->getOperand(0), analysis);
+}
+
+/// One operation for each element of each window.
+Expr pool(Operation *op, ShapeAnalysis &analysis) {
+  bool backward = op->getNumOperands() > 1; // then the first is the gradient, with an element for each window
+  Expr work = elements(backward ? op->getOperand(0) : op->getResult(0), analysis);
+  int64_t spatial = shapes::getSpatialRank(op);
+  ArrayRef<int64_t> kernel = cast<DenseI64ArrayAttr>(*op->getInherentAttr("kernel_size")).asArrayRef();
+  for (int64_t at = 0; at < spatial; ++at)
+    work = work * Expr(kernel.size() == 1 ? kernel.front() : kernel[at]);
+  return work;
+}
+
+/// A multiply and an add for each element that an output is made of.
+Expr upsample(Operation *op, ShapeAnalysis &analysis) {
+  bool backward = op->getName().getStringRef().ends_with("_backward");
+  StringRef name = op->getName().getStringRef();
+  int64_t taps = 1;
+  for (int64_t at = 0; at < shapes::getSpatialRank(op) && !name.contains("nearest"); ++at)
+    taps *= name.contains("cubic") ? 4 : 2;
+  return Expr(2 * taps) * elements(backward ? op->getOperand(0) : op->getResult(0), analysis);
+}
+
 Expr loss(Operation *op, ShapeAnalysis &analysis) {
   Value scores = isa<NllLossBackwardOp>(op) ? op->getOperand(1) : op->getOperand(0);
   return Expr(6) * elements(scores, analysis);

@@ -306,6 +306,51 @@ LogicalResult gelu(GeluOp op, GradientBuilder &g) {
   return success();
 }
 
+/// A number for a backward operator, which has no defaults.
+static ArgValue numberOr(GradientBuilder &g, TypedAttr given, double absent) {
+  return given ? ArgValue(Attribute(given)) : g.f64(absent);
+}
+
+LogicalResult hardtanh(HardtanhOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<HardtanhBackwardOp>({g.cotangent(), op.getSelf(), numberOr(g, op.getMinValAttr(), -1),
+                                                    numberOr(g, op.getMaxValAttr(), 1)}));
+  return success();
+}
+
+LogicalResult hardswish(HardswishOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<HardswishBackwardOp>({g.cotangent(), op.getSelf()}));
+  return success();
+}
+
+LogicalResult hardsigmoid(HardsigmoidOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<HardsigmoidBackwardOp>({g.cotangent(), op.getSelf()}));
+  return success();
+}
+
+LogicalResult leakyRelu(LeakyReluOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<LeakyReluBackwardOp>({g.cotangent(), op.getSelf(),
+                                                     numberOr(g, op.getNegativeSlopeAttr(), 0.01), g.boolean(false)}));
+  return success();
+}
+
+LogicalResult elu(EluOp op, GradientBuilder &g) {
+  g.add(op.getSelf(),
+        g.create<EluBackwardOp>({g.cotangent(), numberOr(g, op.getAlphaAttr(), 1), numberOr(g, op.getScaleAttr(), 1),
+                                 numberOr(g, op.getInputScaleAttr(), 1), g.boolean(false), op.getSelf()}));
+  return success();
+}
+
+LogicalResult softplus(SoftplusOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<SoftplusBackwardOp>({g.cotangent(), op.getSelf(), numberOr(g, op.getBetaAttr(), 1),
+                                                    numberOr(g, op.getThresholdAttr(), 20)}));
+  return success();
+}
+
+LogicalResult mish(MishOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<MishBackwardOp>({g.cotangent(), op.getSelf()}));
+  return success();
+}
+
 LogicalResult dropout(DropoutOp op, GradientBuilder &g) {
   // Random masks are not drawn yet: only the identity is differentiated.
   if (op.getTrain() && op.getP() && !op.getP()->isZero())

@@ -288,6 +288,48 @@ std::optional<FactorMap> normBackward(NativeLayerNormBackwardOp op, ShapeAnalysi
   return map.build();
 }
 
+/// Channels are each for themselves; so are all elements where the statistics are given. The means and deviations of
+/// training have a dim of channels.
+static void batchNormFactors(MapBuilder &map, bool training) {
+  const TensorShape &input = map.operandShape(0);
+  Factors factors = map.freshFor(input);
+  if (training)
+    for (auto [dim, factor] : llvm::enumerate(factors))
+      if (dim != 1)
+        factor = whole;
+  auto assign = [&](const TensorShape &shape, Factors &target) {
+    if (shape.rank() == input.rank())
+      target = factors;
+    else if (shape.dims[0] == input.dims[1])
+      target[0] = factors[1];
+  };
+  for (unsigned number = 0; number < map.numOperands(); ++number)
+    assign(map.operandShape(number), map.operand(number));
+  for (unsigned number = 0; number < map.numResults(); ++number)
+    assign(map.resultShape(number), map.result(number));
+}
+
+std::optional<FactorMap> batchNorm(NativeBatchNormOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (map.isValid())
+    batchNormFactors(map, op.getTraining());
+  return map.build();
+}
+
+std::optional<FactorMap> batchNormBackward(NativeBatchNormBackwardOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (map.isValid())
+    batchNormFactors(map, op.getTrain());
+  return map.build();
+}
+
+std::optional<FactorMap> groupNorm(GroupNormOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (map.isValid())
+    map.operand(0)[0] = map.result()[0] = map.fresh();
+  return map.build();
+}
+
 /// Batch and head dims are free; rows of scores need all keys, and causal ones their position.
 static std::optional<FactorMap> attentionMap(MapBuilder &map, const TensorShape &output) {
   TensorShape batch{SmallVector<Expr, 4>(ArrayRef(output.dims).drop_back(2)), output.elementType};

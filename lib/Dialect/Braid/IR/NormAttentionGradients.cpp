@@ -42,6 +42,7 @@ LogicalResult nativeLogSoftmax(NativeLogSoftmaxOp op, GradientBuilder &g) {
 
 LogicalResult layerNorm(LayerNormOp op, GradientBuilder &) { return undecomposed(op); }
 LogicalResult rmsNorm(RmsNormOp op, GradientBuilder &) { return undecomposed(op); }
+LogicalResult groupNorm(GroupNormOp op, GradientBuilder &) { return undecomposed(op); }
 
 LogicalResult nativeLayerNorm(NativeLayerNormOp op, GradientBuilder &g) {
   if (g.cotangent(1) || g.cotangent(2))
@@ -64,6 +65,38 @@ LogicalResult nativeLayerNorm(NativeLayerNormOp op, GradientBuilder &g) {
       g.add(bias, ofParameters[2]);
   } else if (g.needs(bias)) {
     g.add(bias, g.sumTo(g.cotangent(), bias));
+  }
+  return success();
+}
+
+LogicalResult nativeBatchNorm(NativeBatchNormOp op, GradientBuilder &g) {
+  if (g.cotangent(1) || g.cotangent(2))
+    return op.emitOpError("the mean and the reciprocal deviation are used as values: they have no gradient");
+  if (!g.cotangent())
+    return success();
+  Value input = op.getInput(), weight = op.getWeight(), bias = op.getBias();
+  for (Value statistic : {op.getRunningMean(), op.getRunningVar()})
+    if (g.needs(statistic))
+      return op.emitOpError("has statistics that are trained: they have no gradient, in ATen neither");
+  bool training = op.getTraining();
+  auto backward = [&](bool ofInput, bool ofWeight, bool ofBias) {
+    return g.createMany<NativeBatchNormBackwardOp>({g.cotangent(), input, weight, op.getRunningMean(),
+                                                    op.getRunningVar(), training ? op.getMean() : Value(),
+                                                    training ? op.getRstd() : Value(), g.boolean(training),
+                                                    argument(op, "eps"), g.bools({ofInput, ofWeight, ofBias})});
+  };
+  if (g.needs(input))
+    g.add(input, backward(true, false, false)[0]);
+  // The parameters' gradients need no gradient of the input and can wait.
+  if (g.needs(weight)) {
+    SmallVector<Value> ofParameters = backward(false, true, g.needs(bias));
+    g.add(weight, ofParameters[1]);
+    if (g.needs(bias))
+      g.add(bias, ofParameters[2]);
+  } else if (g.needs(bias)) {
+    SmallVector<int64_t> dims = {0};
+    llvm::append_range(dims, llvm::seq<int64_t>(2, g.shapeOf(input).rank()));
+    g.add(bias, castTo(g, g.create<SumDimOp>({g.cotangent(), g.ints(dims)}), g.shapeOf(bias).elementType));
   }
   return success();
 }

@@ -145,6 +145,94 @@ LogicalResult nativeLayerNormBackward(NativeLayerNormBackwardOp op, ShapeAnalysi
   return failure(in.failed());
 }
 
+/// Checks an input [batch, channels, ...] and its tensors of one number a channel, absent ones aside. Gives their
+/// element type: the input's, or float32 for an input of 16 bits.
+static Type checkChannels(Reader &in, const TensorShape &input, ArrayRef<std::pair<StringRef, Value>> parameters) {
+  in.floating("input", input);
+  if (!in.failed() && input.rank() < 2)
+    in.error() << "takes an input [batch, channels, ...], not " << str(input);
+  Type type;
+  for (auto [name, value] : parameters) {
+    if (in.failed() || !value)
+      continue;
+    TensorShape shape = in.shape(value);
+    if (!in.failed() && (shape.rank() != 1 || !in.equal(shape.dims[0], input.dims[1])))
+      in.error() << "has a " << name << " of shape " << str(shape) << " for an input of " << str(input)
+                 << "; it has one number for each channel, " << input.dims[1].str();
+    else if (!in.failed() &&
+             (type ? shape.elementType != type
+                   : shape.elementType != input.elementType &&
+                         !(shape.elementType.isF32() && input.elementType.getIntOrFloatBitWidth() == 16)))
+      in.error() << "has a " << name << " of " << shape.elementType << " for an input of " << input.elementType
+                 << (type ? " and other parameters of another type" : "");
+    type = shape.elementType;
+  }
+  return type ? type : input.elementType;
+}
+
+LogicalResult nativeBatchNorm(NativeBatchNormOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape input = in.shape(op.getInput());
+  Type type = checkChannels(in, input,
+                            {{"weight", op.getWeight()},
+                             {"bias", op.getBias()},
+                             {"running_mean", op.getRunningMean()},
+                             {"running_var", op.getRunningVar()}});
+  if (in.failed())
+    return failure();
+  bool training = op.getTraining();
+  if (training && (op.getRunningMean() || op.getRunningVar()))
+    return op.emitOpError("would update its running statistics: in training it takes none, and their new values are "
+                          "states of their own");
+  if (!training && !(op.getRunningMean() && op.getRunningVar()))
+    return op.emitOpError("needs running_mean and running_var where it does not train");
+  if (training && input.numElements().constant() == 0)
+    return op.emitOpError() << "takes means of an empty input, " << str(input);
+  results.push_back(input);
+  results.append(2, {{training ? input.dims[1] : Expr(0)}, type});
+  return success();
+}
+
+LogicalResult nativeBatchNormBackward(NativeBatchNormBackwardOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape gradient = in.shape(op.getGradOut()), input = in.shape(op.getInput());
+  Type type = checkChannels(in, input,
+                            {{"weight", op.getWeight()},
+                             {"running_mean", op.getRunningMean()},
+                             {"running_var", op.getRunningVar()},
+                             {"save_mean", op.getSaveMean()},
+                             {"save_invstd", op.getSaveInvstd()}});
+  if (in.failed())
+    return failure();
+  std::optional<ArrayRef<bool>> mask = op.getOutputMask();
+  if (!mask || mask->size() != 3)
+    return op.emitOpError("needs an output_mask of three");
+  if (!in.equal(gradient.dims, input.dims))
+    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for an input of " << str(input);
+  TensorShape parameter{{input.dims[1]}, type}, absent{{Expr(0)}, input.elementType};
+  results.push_back((*mask)[0] ? input : absent);
+  results.push_back((*mask)[1] ? parameter : absent);
+  results.push_back((*mask)[2] ? parameter : absent);
+  return success();
+}
+
+LogicalResult groupNorm(GroupNormOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape input = in.shape(op.getInput());
+  checkChannels(in, input, {{"weight", op.getWeight()}, {"bias", op.getBias()}});
+  if (in.failed())
+    return failure();
+  int64_t groups = op.getNumGroups();
+  if (groups < 1 || !in.equal(Expr::floorDiv(input.dims[1], Expr(groups)) * Expr(groups), input.dims[1]))
+    return op.emitOpError() << "cannot divide the " << input.dims[1].str() << " channels of " << str(input) << " into "
+                            << groups << " groups";
+  for (const Expr &size : ArrayRef(input.dims).drop_front())
+    if (size.constant() == 0)
+      return op.emitOpError() << "normalises over nothing: the input is " << str(input);
+  results.push_back(input);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//

@@ -84,6 +84,9 @@ mlir::Type resultType(llvm::ArrayRef<TensorShape> tensors, llvm::ArrayRef<mlir::
 /// For each dim of the result, the dim of the operand: of permute, transpose and t.
 llvm::SmallVector<int64_t> getPermutation(mlir::Operation *op, int64_t rank);
 
+/// How many spatial dims the images have that the operator takes: 2 for max_pool2d_with_indices and im2col.
+int64_t getSpatialRank(mlir::Operation *op);
+
 } // namespace braid::shapes
 
 #endif // BRAID_LIB_DIALECT_BRAID_IR_SHAPERULES_H

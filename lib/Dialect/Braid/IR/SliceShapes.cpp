@@ -317,6 +317,31 @@ LogicalResult stack(StackOp op, ShapeAnalysis &analysis, Results &results) {
 }
 
 //===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+/// Every `step` elements of a dim a window of `size` of them, which becomes the last dim.
+static LogicalResult unfolded(Reader &in, int64_t dim, int64_t size, int64_t step, TensorShape &shape) {
+  dim = in.failed() ? 0 : in.dim(dim, shape.rank());
+  if (in.failed())
+    return failure();
+  Expr length = shape.rank() ? shape.dims[dim] : Expr(1);
+  if (size < 0 || step < 1 || !in.isNonNegative(length - Expr(size)).value_or(false))
+    return in.error() << "takes windows of " << size << " at every " << step << " of dim " << dim << " of "
+                      << str(shape);
+  if (shape.rank())
+    shape.dims[dim] = Expr::floorDiv(length - Expr(size), Expr(step)) + Expr(1);
+  shape.dims.push_back(Expr(size));
+  return success();
+}
+
+LogicalResult unfold(UnfoldOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  results.push_back(in.shape(op.getSelf()));
+  return unfolded(in, op.getDimension(), op.getSize(), op.getStep(), results.back());
+}
+
+//===----------------------------------------------------------------------===//
 // Backward
 //===----------------------------------------------------------------------===//
 
@@ -348,6 +373,16 @@ LogicalResult sliceBackward(SliceBackwardOp op, ShapeAnalysis &analysis, Results
   Dims part = whole;
   part[dim] = *length;
   return wholeOf(in, gradient, part, whole, results);
+}
+
+LogicalResult unfoldBackward(UnfoldBackwardOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape gradient = in.shape(op.getGradIn());
+  Dims whole = in.sizes(op.getInputSizes(), op.getStaticInputSizes());
+  TensorShape windows{whole, gradient.elementType};
+  if (failed(unfolded(in, op.getDim(), op.getSize(), op.getStep(), windows)))
+    return failure();
+  return wholeOf(in, gradient, windows.dims, whole, results);
 }
 
 LogicalResult selectBackward(SelectBackwardOp op, ShapeAnalysis &analysis, Results &results) {

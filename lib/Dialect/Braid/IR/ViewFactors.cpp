@@ -229,6 +229,33 @@ std::optional<FactorMap> sliceBackward(SliceBackwardOp op, ShapeAnalysis &analys
   return sameWhereEqual(map);
 }
 
+/// A window's elements are a dim of their own; windows overlap.
+std::optional<FactorMap> unfold(UnfoldOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid())
+    return std::nullopt;
+  Factors factors = map.freshFor(map.operandShape(0));
+  if (!factors.empty())
+    factors[wrapDim(op.getDimension(), factors.size())] = whole;
+  map.operand(0) = factors;
+  factors.push_back(whole);
+  map.result() = factors;
+  return map.build();
+}
+
+std::optional<FactorMap> unfoldBackward(UnfoldBackwardOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid())
+    return std::nullopt;
+  Factors factors = map.freshFor(map.resultShape());
+  if (!factors.empty())
+    factors[wrapDim(op.getDim(), factors.size())] = whole;
+  map.result() = factors;
+  factors.push_back(whole);
+  map.operand(0) = factors;
+  return map.build();
+}
+
 std::optional<FactorMap> select(Operation *op, ShapeAnalysis &analysis) {
   MapBuilder map(op, analysis);
   if (!map.isValid())

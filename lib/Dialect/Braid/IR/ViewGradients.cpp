@@ -280,6 +280,12 @@ LogicalResult unbind(UnbindOp op, GradientBuilder &g) {
   return success();
 }
 
+LogicalResult unfold(UnfoldOp op, GradientBuilder &g) {
+  g.add(op.getSelf(), g.create<UnfoldBackwardOp>({g.cotangent(), g.sizes(op.getSelf()), g.i64(op.getDimension()),
+                                                  g.i64(op.getSize()), g.i64(op.getStep())}));
+  return success();
+}
+
 LogicalResult sliceBackward(SliceBackwardOp op, GradientBuilder &g) {
   g.add(op.getGradOutput(), g.create<SliceOp>({g.cotangent(), g.i64(op.getDim()), argument(op, "start"),
                                                argument(op, "end"), argument(op, "step")}));

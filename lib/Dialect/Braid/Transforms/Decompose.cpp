@@ -47,6 +47,26 @@ Value rmsNorm(RmsNormOp op, GradientBuilder &g) {
   return castTo(g, result, type);
 }
 
+Value groupNorm(GroupNormOp op, GradientBuilder &g) {
+  // A group is a row to normalise. 16-bit inputs are computed in float32, as in ATen.
+  TensorShape shape = g.shapeOf(op.getInput());
+  Type type = shape.elementType, wide = type.getIntOrFloatBitWidth() == 16 ? g.getBuilder().getF32Type() : type;
+  Expr groups(op.getNumGroups()), size = Expr::floorDiv(shape.dims[1], groups);
+  for (const Expr &spatial : ArrayRef(shape.dims).drop_front(2))
+    size = size * spatial;
+  Value rows = reshaped(g, castTo(g, op.getInput(), wide), {shape.dims[0] * groups, size});
+  Value normal = g.create<NativeLayerNormOp>(
+      {rows, g.sizes({size}), std::nullopt, std::nullopt, g.f64(op.getEps().convertToDouble())});
+  Value result = reshaped(g, normal, shape.dims);
+  Sizes channels(shape.rank() - 1, Expr(1));
+  channels[0] = shape.dims[1];
+  if (op.getWeight())
+    result = g.create<MulOp>({result, castTo(g, reshaped(g, op.getWeight(), channels), wide)});
+  if (op.getBias())
+    result = g.create<AddOp>({result, castTo(g, reshaped(g, op.getBias(), channels), wide)});
+  return castTo(g, result, type);
+}
+
 /// ATen's numbers for the argument `reduction`.
 enum Reduction : int64_t { reductionNone = 0, reductionMean = 1, reductionSum = 2 };
 
@@ -143,7 +163,7 @@ LogicalResult decompose(func::FuncOp function, ShapeAnalysis &shapes) {
   auto nothing = [](Value) { return false; };
   GradientBuilder g(builder, shapes, nothing);
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    if (!isa<LayerNormOp, RmsNormOp, CrossEntropyLossOp, ScaledDotProductAttentionOp>(op))
+    if (!isa<LayerNormOp, RmsNormOp, GroupNormOp, CrossEntropyLossOp, ScaledDotProductAttentionOp>(op))
       continue;
     builder.setInsertionPoint(&op);
     g.startOp(&op, {});
@@ -151,6 +171,7 @@ LogicalResult decompose(func::FuncOp function, ShapeAnalysis &shapes) {
         llvm::TypeSwitch<Operation *, Value>(&op)
             .Case([&](LayerNormOp norm) { return decompositions::layerNorm(norm, g); })
             .Case([&](RmsNormOp norm) { return decompositions::rmsNorm(norm, g); })
+            .Case([&](GroupNormOp norm) { return decompositions::groupNorm(norm, g); })
             .Case([&](CrossEntropyLossOp loss) { return decompositions::crossEntropy(loss, g); })
             .Case([&](ScaledDotProductAttentionOp attention) { return decompositions::attention(attention, g); });
     if (!result || g.hasFailed())

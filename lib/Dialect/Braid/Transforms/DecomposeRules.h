@@ -19,6 +19,7 @@ namespace braid::decompositions {
 
 mlir::Value layerNorm(LayerNormOp op, GradientBuilder &g);
 mlir::Value rmsNorm(RmsNormOp op, GradientBuilder &g);
+mlir::Value groupNorm(GroupNormOp op, GradientBuilder &g);
 mlir::Value crossEntropy(CrossEntropyLossOp op, GradientBuilder &g);
 mlir::Value attention(ScaledDotProductAttentionOp op, GradientBuilder &g);
 

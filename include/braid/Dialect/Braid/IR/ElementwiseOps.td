@@ -106,6 +106,17 @@ def Braid_SigmoidOp : Braid_UnaryFloatOp<"sigmoid", "aten::sigmoid", "sigmoid">;
 def Braid_ReluOp : Braid_UnaryOp<"relu", "aten::relu", [T<"self">], "relu", "number">;
 def Braid_SiluOp : Braid_UnaryOp<"silu", "aten::silu", [T<"self">], "silu", "floating">;
 def Braid_GeluOp : Braid_UnaryOp<"gelu", "aten::gelu", [T<"self">, Str<"approximate">], "gelu", "floating">;
+def Braid_HardtanhOp : Braid_UnaryOp<"hardtanh", "aten::hardtanh", [T<"self">, Scalar<"min_val">, Scalar<"max_val">],
+  "hardtanh", "number">;
+def Braid_HardswishOp : Braid_UnaryOp<"hardswish", "aten::hardswish", [T<"self">], "hardswish", "floating">;
+def Braid_HardsigmoidOp : Braid_UnaryOp<"hardsigmoid", "aten::hardsigmoid", [T<"self">], "hardsigmoid", "floating">;
+def Braid_LeakyReluOp : Braid_UnaryOp<"leaky_relu", "aten::leaky_relu", [T<"self">, Scalar<"negative_slope">],
+  "leakyRelu", "floating">;
+def Braid_EluOp : Braid_UnaryOp<"elu", "aten::elu",
+  [T<"self">, Scalar<"alpha">, Scalar<"scale">, Scalar<"input_scale">], "elu", "floating">;
+def Braid_SoftplusOp : Braid_UnaryOp<"softplus", "aten::softplus", [T<"self">, Scalar<"beta">, Scalar<"threshold">],
+  "softplus", "floating">;
+def Braid_MishOp : Braid_UnaryOp<"mish", "aten::mish", [T<"self">], "mish", "floating">;
 def Braid_DropoutOp : Braid_UnaryOp<"dropout", "aten::dropout", [T<"input">, Float<"p">, Bool<"train">], "dropout">;
 // The same values; no gradient passes.
 def Braid_DetachOp : Braid_UnaryOp<"detach", "aten::detach", [T<"self">]>;
@@ -115,6 +126,20 @@ def Braid_ToOp : Braid_AtenOp<"to", "aten::to.dtype", [T<"self">, Dtype<>], "cas
 def Braid_GeluBackwardOp : Braid_BinaryOp<"gelu_backward", "aten::gelu_backward",
   [T<"grad_output">, T<"self">, Str<"approximate">]>;
 def Braid_SiluBackwardOp : Braid_BinaryOp<"silu_backward", "aten::silu_backward", [T<"grad_output">, T<"self">]>;
+def Braid_HardtanhBackwardOp : Braid_BinaryOp<"hardtanh_backward", "aten::hardtanh_backward",
+  [T<"grad_output">, T<"self">, Scalar<"min_val">, Scalar<"max_val">]>;
+def Braid_HardswishBackwardOp : Braid_BinaryOp<"hardswish_backward", "aten::hardswish_backward",
+  [T<"grad_output">, T<"self">]>;
+def Braid_HardsigmoidBackwardOp : Braid_BinaryOp<"hardsigmoid_backward", "aten::hardsigmoid_backward",
+  [T<"grad_output">, T<"self">]>;
+def Braid_LeakyReluBackwardOp : Braid_BinaryOp<"leaky_relu_backward", "aten::leaky_relu_backward",
+  [T<"grad_output">, T<"self">, Scalar<"negative_slope">, Bool<"self_is_result">]>;
+def Braid_EluBackwardOp : Braid_BinaryOp<"elu_backward", "aten::elu_backward",
+  [T<"grad_output">, Scalar<"alpha">, Scalar<"scale">, Scalar<"input_scale">, Bool<"is_result">,
+   T<"self_or_result">]>;
+def Braid_SoftplusBackwardOp : Braid_BinaryOp<"softplus_backward", "aten::softplus_backward",
+  [T<"grad_output">, T<"self">, Scalar<"beta">, Scalar<"threshold">]>;
+def Braid_MishBackwardOp : Braid_BinaryOp<"mish_backward", "aten::mish_backward", [T<"grad_output">, T<"self">]>;
 def Braid_SigmoidBackwardOp : Braid_BinaryOp<"sigmoid_backward", "aten::sigmoid_backward",
   [T<"grad_output">, T<"output">]>;
 def Braid_TanhBackwardOp : Braid_BinaryOp<"tanh_backward", "aten::tanh_backward", [T<"grad_output">, T<"output">]>;

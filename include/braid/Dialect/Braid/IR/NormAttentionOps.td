@@ -47,6 +47,23 @@ def Braid_RmsNormOp : Braid_AtenOp<"rms_norm", "aten::rms_norm",
   [T<"input">, SymIntList<"normalized_shape">, OptT<"weight">, Float<"eps">], "layerNorm", "rmsNorm", "norm",
   factorRule = "norm">;
 
+// Per channel over the batch and all other dims, in training; with the given statistics otherwise. Statistics that
+// training updates are states, which import takes out of the operator.
+def Braid_NativeBatchNormOp : Braid_AtenMultiOp<"native_batch_norm", "aten::native_batch_norm",
+  [T<"input">, OptT<"weight">, OptT<"bias">, OptT<"running_mean">, OptT<"running_var">, Bool<"training">,
+   Float<"momentum">, Float<"eps">],
+  (outs AnyRankedTensor:$output, AnyRankedTensor:$mean, AnyRankedTensor:$rstd), "nativeBatchNorm", "nativeBatchNorm",
+  "batchNorm", "batchNorm">;
+def Braid_NativeBatchNormBackwardOp : Braid_AtenMultiOp<"native_batch_norm_backward",
+  "aten::native_batch_norm_backward",
+  [T<"grad_out">, T<"input">, OptT<"weight">, OptT<"running_mean">, OptT<"running_var">, OptT<"save_mean">,
+   OptT<"save_invstd">, Bool<"train">, Float<"eps">, BoolList<"output_mask">],
+  (outs AnyRankedTensor:$grad_input, AnyRankedTensor:$grad_weight, AnyRankedTensor:$grad_bias),
+  "nativeBatchNormBackward", "", "batchNorm", "batchNormBackward">;
+def Braid_GroupNormOp : Braid_AtenOp<"group_norm", "aten::group_norm",
+  [T<"input">, Int<"num_groups">, OptT<"weight">, OptT<"bias">, Float<"eps", "1e-5">], "groupNorm", "groupNorm",
+  "norm", factorRule = "groupNorm">;
+
 def Braid_ScaledDotProductAttentionOp : Braid_AtenOp<"scaled_dot_product_attention",
   "aten::scaled_dot_product_attention",
   [T<"query">, T<"key">, T<"value">, OptT<"attn_mask">, Float<"dropout_p", "0.0">, Bool<"is_causal">, Float<"scale">,

@@ -83,6 +83,8 @@ def Braid_SliceScatterOp : Braid_ViewLikeOp<"slice_scatter", "aten::slice_scatte
   "sliceScatter", "sliceScatter"> {
   let description = [{`self` with `src` in place of its part start:end:step of a dim.}];
 }
+def Braid_UnfoldOp : Braid_ViewLikeOp<"unfold", "aten::unfold",
+  [T<"self">, Int<"dimension">, Int<"size">, Int<"step">], "unfold", "unfold", "unfold">;
 def Braid_TriuOp : Braid_ViewLikeOp<"triu", "aten::triu", [T<"self">, SymInt<"diagonal">], "triangle", "triu",
   "triangle">;
 def Braid_TrilOp : Braid_ViewLikeOp<"tril", "aten::tril", [T<"self">, SymInt<"diagonal">], "triangle", "tril",
@@ -95,5 +97,9 @@ def Braid_SliceBackwardOp : Braid_ViewLikeOp<"slice_backward", "aten::slice_back
 def Braid_SelectBackwardOp : Braid_ViewLikeOp<"select_backward", "aten::select_backward",
   [T<"grad_output">, SymIntList<"input_sizes">, Int<"dim">, SymInt<"index">], "selectBackward", "selectBackward",
   "selectBackward">;
+
+def Braid_UnfoldBackwardOp : Braid_ViewLikeOp<"unfold_backward", "aten::unfold_backward",
+  [T<"grad_in">, SymIntList<"input_sizes">, Int<"dim">, Int<"size">, Int<"step">], "unfoldBackward", "",
+  "unfoldBackward">;
 
 #endif // BRAID_DIALECT_BRAID_IR_VIEWOPS_TD
