@@ -97,9 +97,12 @@ def call(command, log, timeout, status_if_refused, cwd=None):
         raise Stop("failed", f"{what} did not end within {timeout} s; {log}")
     if code < 0 or code >= 128 or any(mark in line for line in lines for mark in CRASH):
         raise Stop("failed", f"{what} crashed (exit {code}); {log}")
-    words = next((line for line in lines if "error" in line.lower()), None)
+    words = next((line for line in lines if "error" in line.lower() or line.startswith("braid: ")), None)
     if words is None:
         raise Stop("failed", f"{what} exits {code} and prints no error; {log}")
+    # A batch of --vary that has fewer samples than there are micro-batches.
+    if "give at least as many samples" in words:
+        raise Stop("skipped", f"{what}: {words}")
     raise Stop(status_if_refused, f"{what}: {words}")
 
 
