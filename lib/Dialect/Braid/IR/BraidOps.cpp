@@ -8,6 +8,7 @@
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -122,11 +123,21 @@ LogicalResult OpaqueOp::buildGradient(GradientBuilder &g) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+/// Of one element type, with shapes of which one may know more than the other: a gradient's formula may name a size that
+/// the value's leaves open.
+static bool areCompatible(TypeRange types, TypeRange others) {
+  return types.size() == others.size() && llvm::all_of_zip(types, others, [](Type type, Type other) {
+           return type == other || (getElementTypeOrSelf(type) == getElementTypeOrSelf(other) &&
+                                    succeeded(verifyCompatibleShape(type, other)));
+         });
+}
+
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
   if (!callee)
     return emitOpError() << "calls '" << getCallee() << "', which is no function";
-  if (callee.getArgumentTypes() != getOperandTypes() || callee.getResultTypes() != getResultTypes())
+  if (!areCompatible(callee.getArgumentTypes(), getOperandTypes()) ||
+      !areCompatible(callee.getResultTypes(), getResultTypes()))
     return (emitOpError() << "does not fit the type of '" << getCallee() << "', " << callee.getFunctionType())
                .attachNote(callee.getLoc())
            << "declared here";
