@@ -82,7 +82,7 @@ static Results nativeBatchNorm(Aten &aten, const Call &call) {
   return {aten.call("aten::native_batch_norm", std::vector<Item>(call.args.begin(), call.args.begin() + 8))};
 }
 
-/// In training the running statistics are only written: their new values become the buffers'.
+/// In training the running statistics are only written: their new values, which carry no gradient, become the buffers'.
 static Answer batchNorm(Aten &aten, const Call &call) {
   const c10::IValue *training = call.arg("training").constant();
   if (!training)
@@ -91,7 +91,7 @@ static Answer batchNorm(Aten &aten, const Call &call) {
     return nativeBatchNorm(aten, call);
   c10::ScalarType type = dtypeOf(aten, call.args[3]);
   double momentum = call.arg("momentum").constant()->toDouble();
-  Item x = aten.cast(call.args[0].tensor(), type), none;
+  Item x = aten.call("aten::detach", {aten.cast(call.args[0].tensor(), type)}), none;
   std::vector<int64_t> others;
   for (int64_t dim = 0, rank = aten.emitter.shapeOf(*x.tensor()).rank(); dim < rank; ++dim)
     if (dim != 1)
@@ -108,14 +108,18 @@ static Answer batchNorm(Aten &aten, const Call &call) {
   return nativeBatchNorm(aten, withoutStatistics);
 }
 
+[[noreturn]] static void failOnStatistics(Aten &aten, const Call &call) {
+  aten.emitter.fail(call.name + " updates running statistics, which braid keeps for batch_norm only; create the module "
+                                "with track_running_stats=False");
+}
+
 /// Of each sample and channel by itself: groups of one channel. With given statistics as batch_norm.
 static Answer instanceNorm(Aten &aten, const Call &call) {
   const c10::IValue *own = call.arg("use_input_stats").constant();
   if (!own || !own->isBool())
     return std::nullopt;
   if (own->toBool() && !call.arg("running_mean").isNone())
-    aten.emitter.fail("aten::instance_norm updates running statistics, which braid keeps for batch_norm only; create "
-                      "the module with track_running_stats=False");
+    failOnStatistics(aten, call);
   if (!own->toBool())
     return Results{
         aten.call("aten::native_batch_norm", {call.args[0], call.args[1], call.args[2], call.args[3], call.args[4],
@@ -128,9 +132,7 @@ static Answer instanceNorm(Aten &aten, const Call &call) {
 static Answer refuseStatistics(Aten &aten, const Call &call) {
   const Item &flag = call.arg("training");
   if (flag.constant() && flag.constant()->isBool() && flag.constant()->toBool() && !call.arg("running_mean").isNone())
-    aten.emitter.fail(call.name +
-                      " updates running statistics, which braid keeps for batch_norm only; create the module "
-                      "with track_running_stats=False");
+    failOnStatistics(aten, call);
   return std::nullopt;
 }
 
@@ -144,7 +146,8 @@ template <const char *Name> static Answer maxPool(Aten &aten, const Call &call) 
 }
 static constexpr char maxPool2d[] = "aten::max_pool2d_with_indices", maxPool3d[] = "aten::max_pool3d_with_indices";
 
-/// A pool over [channels, length] as one over [channels, 1, length]: every list of one entry gets `first` before it.
+/// A pool over [channels, length] as one over [channels, 1, length]: every list of one entry gets one for the new dim
+/// before it, which is 1 and for padding 0.
 template <const char *Name> static Answer poolOfRow(Aten &aten, const Call &call) {
   std::vector<Item> args = {aten.call("aten::unsqueeze", {call.args[0], c10::IValue(-2)})};
   for (size_t number = 1; number < call.args.size(); ++number) {

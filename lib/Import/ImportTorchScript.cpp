@@ -204,6 +204,9 @@ OwningOpRef<ModuleOp> Importer::importOnce(const InputDims &dims, ImportReport &
   SmallVector<Value> results = {checkLoss(emitter, interpreter.run(*model, std::move(items)))};
   SmallVector<DictionaryAttr> resultAttrs = {attrs.getDictionaryAttr({})};
   for (auto &[param, last] : interpreter.updatedBuffers()) {
+    if (std::string other = weights.sharerOf(param); !other.empty())
+      emitter.fail("updates the buffer '" + param.getSymName().str() + "', which shares memory with '" + other +
+                   "'; give each its own with clone(), or use one of them in both places");
     results.push_back(checkState(emitter, param, *last));
     resultAttrs.push_back(attrs.getDictionaryAttr(
         attrs.getNamedAttr(stateAttrName, FlatSymbolRefAttr::get(&context, param.getSymName()))));
@@ -306,6 +309,8 @@ OwningOpRef<ModuleOp> importTorchScript(MLIRContext &context, const ImportOption
 }
 
 std::string describeOpaqueOperators(const ImportReport &report) {
+  if (report.opaque.empty())
+    return "every operator has a typed op\n";
   std::string text;
   for (const ImportReport::OpaqueOperator &op : report.opaque) {
     text += op.name + ", " + std::to_string(op.uses.size()) + (op.uses.size() == 1 ? " time\n" : " times\n");
@@ -313,6 +318,13 @@ std::string describeOpaqueOperators(const ImportReport &report) {
       text += "  " + (use.path.empty() ? "the model" : use.path) + (use.site.empty() ? "" : " at " + use.site) + "\n";
   }
   return text;
+}
+
+std::string summarizeOpaqueOperators(const ImportReport &report) {
+  size_t count = report.opaque.size();
+  return count ? std::to_string(count) + (count == 1 ? " operator has" : " operators have") +
+                     " no typed op; --report-opaque lists them\n"
+               : "";
 }
 
 } // namespace braid

@@ -197,6 +197,24 @@ ParamOp Weights::declare(const at::Tensor &tensor, StringRef kind) {
   return create(name, tensor, kind);
 }
 
+std::string Weights::sharerOf(ParamOp param) const {
+  const c10::TensorImpl *first = nullptr;
+  for (const Slot &slot : slots) {
+    if (slot.param != param)
+      continue;
+    if (first && slot.tensor != first)
+      return paths.at(slot.holder).empty() ? slot.attribute : paths.at(slot.holder) + "." + slot.attribute;
+    first = slot.tensor;
+  }
+  for (const auto &[storage, sharing] : views)
+    for (const auto &[tensor, own] : sharing)
+      if (own == param)
+        for (const auto &[other, otherParam] : sharing)
+          if (otherParam != param && Extent(tensor).overlaps(Extent(other)))
+            return ParamOp(otherParam).getSymName().str();
+  return "";
+}
+
 bool Weights::hasValues(const at::Tensor &tensor) const { return !archive->isLeftOut(tensor.storage().data()); }
 
 } // namespace braid::torchscript

@@ -31,6 +31,9 @@ public:
 
   /// Whether the tensor's values are in memory.
   bool hasValues(const at::Tensor &tensor) const;
+  /// The name of a tensor whose memory `param` shares without being the same tensor object: where forward() updates
+  /// one, the other changes with it. "" if there is none.
+  std::string sharerOf(ParamOp param) const;
   /// The module path of each module object: its first name. "" for the model.
   const std::string &pathOf(const c10::ivalue::Object *object) const { return paths.at(object); }
   bool hasPath(const c10::ivalue::Object *object) const { return paths.count(object) != 0; }

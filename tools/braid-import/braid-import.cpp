@@ -75,11 +75,9 @@ int main(int argc, char **argv) {
   for (const std::string &remark : report.remarks)
     WithColor::remark(errs(), modelFile) << remark << "\n";
   if (reportOpaque)
-    outs() << (report.opaque.empty() ? "every operator has a typed op\n" : braid::describeOpaqueOperators(report));
-  else if (!report.opaque.empty())
-    WithColor::remark(errs(), modelFile) << report.opaque.size()
-                                         << (report.opaque.size() == 1 ? " operator has" : " operators have")
-                                         << " no typed op; --report-opaque lists them\n";
+    outs() << braid::describeOpaqueOperators(report);
+  else if (std::string summary = braid::summarizeOpaqueOperators(report); !summary.empty())
+    WithColor::remark(errs(), modelFile) << summary;
   if (reportOpaque && !outputFile.getNumOccurrences())
     return 0;
 

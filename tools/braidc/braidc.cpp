@@ -171,11 +171,9 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
   for (const std::string &remark : report.remarks)
     WithColor::remark(errs(), modelFile) << remark << "\n";
   if (reportOpaque)
-    errs() << (report.opaque.empty() ? "every operator has a typed op\n" : braid::describeOpaqueOperators(report));
-  else if (!report.opaque.empty())
-    WithColor::remark(errs(), modelFile) << report.opaque.size()
-                                         << (report.opaque.size() == 1 ? " operator has" : " operators have")
-                                         << " no typed op; --report-opaque lists them\n";
+    errs() << braid::describeOpaqueOperators(report);
+  else if (std::string summary = braid::summarizeOpaqueOperators(report); !summary.empty())
+    WithColor::remark(errs(), modelFile) << summary;
   return module;
 }
 

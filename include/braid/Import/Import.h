@@ -62,8 +62,10 @@ struct ImportReport {
   size_t operations = 0, moduleCalls = 0, parameters = 0;
 };
 
-/// Text of the report's opaque operators: one line each, then where it is used.
+/// Text of the report's opaque operators: one line each, then where it is used. Says so if there are none.
 std::string describeOpaqueOperators(const ImportReport &report);
+/// Their number, in a sentence that names the option which lists them. "" if there are none.
+std::string summarizeOpaqueOperators(const ImportReport &report);
 
 /// Null after an error, which is reported at the Python line that it concerns. The context needs BraidDialect and
 /// its dependents.

@@ -53,6 +53,22 @@ static Args reshaped(Random &r) {
   return {self, factored(r, count)};
 }
 
+/// A tensor, and the part of it that dim, start, end and step pick.
+struct Slice {
+  explicit Slice(Random &r) : whole{r.sizes(1, 3), r.floats()}, dim(r.dim(whole.rank())) {
+    int64_t at = std::clamp<int64_t>(dim < 0 ? dim + whole.rank() : dim, 0, whole.rank() - 1), size = whole.sizes[at];
+    start = r.between(0, size);
+    end = r.between(start, size);
+    step = r.pick<int64_t>({1, 1, 2});
+    part = whole;
+    part.sizes[at] = (end - start + step - 1) / step;
+    part.sizes = r.spoiled(part.sizes);
+  }
+
+  Tensor whole, part;
+  int64_t dim, start, end, step;
+};
+
 static Arg bound(Random &r, int64_t size) {
   return maybe(r, r.chance(0.2) ? r.pick<int64_t>({INT64_MAX, 0, 100, -100}) : r.between(-size - 1, size + 1), 0.85);
 }
@@ -219,14 +235,8 @@ std::vector<Generator> viewGenerators() {
   for (const char *op : {"triu", "tril"})
     table.push_back({op, [](Random &r) { return Args{withDims(r, 2), maybe(r, r.between(-2, 2))}; }});
   table.push_back({"slice_scatter", [](Random &r) {
-                     Tensor whole{r.sizes(1, 3), r.floats()};
-                     int64_t dim = r.dim(whole.rank()), at = dim < 0 ? dim + whole.rank() : dim;
-                     at = std::clamp<int64_t>(at, 0, whole.rank() - 1);
-                     int64_t size = whole.sizes[at], start = r.between(0, size), end = r.between(start, size),
-                             step = r.pick<int64_t>({1, 1, 2});
-                     Tensor part = whole;
-                     part.sizes[at] = (end - start + step - 1) / step;
-                     return Args{whole, Tensor{r.spoiled(part.sizes), part.dtype}, dim, start, end, step};
+                     Slice s(r);
+                     return Args{s.whole, s.part, s.dim, s.start, s.end, s.step};
                    }});
   table.push_back({"unfold", [](Random &r) {
                      Tensor self = withDims(r);
@@ -243,14 +253,8 @@ std::vector<Generator> viewGenerators() {
                      return Args{windows, whole.sizes, dim, size, step}; // the kernel compares no sizes
                    }});
   table.push_back({"slice_backward", [](Random &r) {
-                     Tensor whole{r.sizes(1, 3), r.floats()};
-                     int64_t dim = r.dim(whole.rank()), at = dim < 0 ? dim + whole.rank() : dim;
-                     at = std::clamp<int64_t>(at, 0, whole.rank() - 1);
-                     int64_t size = whole.sizes[at], start = r.between(0, size), end = r.between(start, size),
-                             step = r.pick<int64_t>({1, 1, 2});
-                     Tensor part = whole;
-                     part.sizes[at] = (end - start + step - 1) / step;
-                     return Args{Tensor{r.spoiled(part.sizes), part.dtype}, whole.sizes, dim, start, end, step};
+                     Slice s(r);
+                     return Args{s.part, s.whole.sizes, s.dim, s.start, s.end, s.step};
                    }});
   table.push_back({"select_backward", [](Random &r) {
                      Tensor whole{r.sizes(1, 3), r.floats()};

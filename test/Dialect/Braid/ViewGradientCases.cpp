@@ -139,6 +139,7 @@ static void addParts(std::vector<Case> &cases) {
   cases.push_back({"slice_scatter", {x({2, 5}), x({2, 3}), i(-1), i(0), i(5), i(2)}});
   cases.push_back({"slice_scatter", {x({5, 2}), x({3, 2}), i(0), i(-3), i(9223372036854775807), i(1)}});
   cases.push_back({"slice_scatter", {x({5, 2}), x({5, 2})}});
+  cases.push_back({"slice_scatter", {x({2, 5}), single({2, 3}), i(1), i(1), i(4), i(1)}, false});
   cases.push_back({"slice_scatter", {x({5, 2}), x({0, 2}), i(0), i(3), i(1), i(1)}});
   cases.push_back({"slice_backward", {x({2, 3}), sizes({2, 5}), i(1), i(1), i(4), i(1)}});
   cases.push_back({"slice_backward", {x({2, 3}), sizes({2, 5}), i(1), i(0), i(5), i(2)}});

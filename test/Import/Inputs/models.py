@@ -196,7 +196,7 @@ class Images(nn.Module):
 
     def forward(self, x):
         y = self.own(self.conv(x)) + F.instance_norm(self.conv(x), self.mean, self.variance, use_input_stats=False)
-        y = self.prelu(y) + F.relu6(y) + F.selu(y) + F.celu(y, 0.7) + F.logsigmoid(y) + F.glu(torch.cat([y, y], 1), 1)
+        y = self.prelu(y) + F.relu6(y) + F.selu(y) + F.celu(y, 0.75) + F.logsigmoid(y) + F.glu(torch.cat([y, y], 1), 1)
         y = F.channel_shuffle(F.pixel_unshuffle(F.pixel_shuffle(y, 2), 2), 4)
         y = F.hardtanh_(F.leaky_relu(y, 0.1) + F.softplus(y, 2, 5), -2, 2)
         for size, mode in ((7, "nearest"), ((5, 6), "nearest-exact"), ((9, 4), "bicubic"), (6, "bilinear")):
@@ -310,6 +310,21 @@ class Grows(nn.Module):
         return (x * x).mean() + self.seen.sum()
 
 
+class Shared(nn.Module):
+    """A buffer that forward updates, and another that stands on the same storage."""
+
+    def __init__(self, first, second):
+        super().__init__()
+        storage = torch.arange(8.0)
+        whole = first(storage)
+        self.register_buffer("whole", whole)
+        self.register_buffer("other", second(whole, storage))
+
+    def forward(self, x):
+        self.whole += 1
+        return (x * self.other.sum()).mean()
+
+
 class Strided(nn.Module):
     """An update through a reshape, which may or may not share the tensor's memory."""
 
@@ -365,8 +380,8 @@ class Large(nn.Module):
 Large.table = torch.randn(256, 256)  # no buffer: the tracer makes a constant of it
 
 
-def floats(*shape):
-    return {"x": torch.randn(*shape)}
+def floats(*shape, dtype=torch.float32):
+    return {"x": torch.randn(*shape, dtype=dtype)}
 
 
 MODELS = {
@@ -382,9 +397,9 @@ MODELS = {
     "size_branches": (SizeBranches(), floats(3, 4), "script"),
     "sizes": (Sizes(), floats(3, 6), "trace"),
     "unknown": (Unknown(), floats(3, 6), "trace"),
-    "spellings": (Spellings(), floats(3, 4), "trace"),
-    "images": (Images(), floats(2, 3, 6, 6), "trace"),
-    "einsums": (Einsums(), floats(2, 3, 4), "trace"),
+    "spellings": (Spellings().double(), floats(3, 4, dtype=torch.float64), "trace"),
+    "images": (Images().double(), floats(2, 3, 6, 6, dtype=torch.float64), "trace"),
+    "einsums": (Einsums().double(), floats(2, 3, 4, dtype=torch.float64), "trace"),
     "branch": (Branch(), floats(3, 4), "script"),
     "nonzero": (Nonzero(), floats(3, 4), "trace"),
     "not_scalar": (NotScalar(), floats(3, 4), "trace"),
@@ -396,8 +411,11 @@ MODELS = {
     "grows": (Grows(), floats(3, 4), "script"),
     "strided": (Strided(), floats(3, 4), "trace"),
     "dropout": (Dropout(), floats(3, 4), "trace"),
-    "windows": (Windows(), floats(2, 6, 9, 4), "trace"),
+    "windows": (Windows().double(), floats(2, 6, 9, 4, dtype=torch.float64), "trace"),
     "large": (Large(), floats(3, 256), "trace"),
+    "part": (Shared(lambda s: s, lambda whole, s: s[:4]), floats(3, 4), "trace"),
+    "alias": (Shared(lambda s: s, lambda whole, s: whole), floats(3, 4), "script"),
+    "beside": (Shared(lambda s: s[:4], lambda whole, s: s[4:]), floats(3, 4), "trace"),
 }
 
 

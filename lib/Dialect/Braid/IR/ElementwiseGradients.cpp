@@ -306,14 +306,9 @@ LogicalResult gelu(GeluOp op, GradientBuilder &g) {
   return success();
 }
 
-/// A number for a backward operator, which has no defaults.
-static ArgValue numberOr(GradientBuilder &g, TypedAttr given, double absent) {
-  return given ? ArgValue(Attribute(given)) : g.f64(absent);
-}
-
 LogicalResult hardtanh(HardtanhOp op, GradientBuilder &g) {
-  g.add(op.getSelf(), g.create<HardtanhBackwardOp>({g.cotangent(), op.getSelf(), numberOr(g, op.getMinValAttr(), -1),
-                                                    numberOr(g, op.getMaxValAttr(), 1)}));
+  g.add(op.getSelf(), g.create<HardtanhBackwardOp>({g.cotangent(), op.getSelf(), argumentOr(op, "min_val", g.f64(-1)),
+                                                    argumentOr(op, "max_val", g.f64(1))}));
   return success();
 }
 
@@ -329,20 +324,20 @@ LogicalResult hardsigmoid(HardsigmoidOp op, GradientBuilder &g) {
 
 LogicalResult leakyRelu(LeakyReluOp op, GradientBuilder &g) {
   g.add(op.getSelf(), g.create<LeakyReluBackwardOp>({g.cotangent(), op.getSelf(),
-                                                     numberOr(g, op.getNegativeSlopeAttr(), 0.01), g.boolean(false)}));
+                                                     argumentOr(op, "negative_slope", g.f64(0.01)), g.boolean(false)}));
   return success();
 }
 
 LogicalResult elu(EluOp op, GradientBuilder &g) {
   g.add(op.getSelf(),
-        g.create<EluBackwardOp>({g.cotangent(), numberOr(g, op.getAlphaAttr(), 1), numberOr(g, op.getScaleAttr(), 1),
-                                 numberOr(g, op.getInputScaleAttr(), 1), g.boolean(false), op.getSelf()}));
+        g.create<EluBackwardOp>({g.cotangent(), argumentOr(op, "alpha", g.f64(1)), argumentOr(op, "scale", g.f64(1)),
+                                 argumentOr(op, "input_scale", g.f64(1)), g.boolean(false), op.getSelf()}));
   return success();
 }
 
 LogicalResult softplus(SoftplusOp op, GradientBuilder &g) {
-  g.add(op.getSelf(), g.create<SoftplusBackwardOp>({g.cotangent(), op.getSelf(), numberOr(g, op.getBetaAttr(), 1),
-                                                    numberOr(g, op.getThresholdAttr(), 20)}));
+  g.add(op.getSelf(), g.create<SoftplusBackwardOp>({g.cotangent(), op.getSelf(), argumentOr(op, "beta", g.f64(1)),
+                                                    argumentOr(op, "threshold", g.f64(20))}));
   return success();
 }
 

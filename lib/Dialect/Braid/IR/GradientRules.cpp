@@ -70,6 +70,11 @@ ArgValue argument(Operation *op, StringRef name) {
   return arg.attr ? ArgValue(arg.attr) : ArgValue();
 }
 
+ArgValue argumentOr(Operation *op, StringRef name, ArgValue absent) {
+  ArgValue value = argument(op, name);
+  return std::holds_alternative<std::monostate>(value.storage) ? absent : value;
+}
+
 Expr sizeArgument(GradientBuilder &g, Operation *op, StringRef name, Expr absent) {
   AtenArg arg = findArgument(op, name);
   if (arg.operands.empty())

@@ -44,6 +44,24 @@ LogicalResult layerNorm(LayerNormOp op, GradientBuilder &) { return undecomposed
 LogicalResult rmsNorm(RmsNormOp op, GradientBuilder &) { return undecomposed(op); }
 LogicalResult groupNorm(GroupNormOp op, GradientBuilder &) { return undecomposed(op); }
 
+/// Adds the gradients of a norm's input, weight and bias. `backward` calls the backward operator for those of the three
+/// that it is asked for; `ofBias` is the bias's alone.
+static void addNormGradients(GradientBuilder &g, Value input, Value weight, Value bias,
+                             llvm::function_ref<SmallVector<Value>(bool, bool, bool)> backward,
+                             llvm::function_ref<Value()> ofBias) {
+  if (g.needs(input))
+    g.add(input, backward(true, false, false)[0]);
+  // The parameters' gradients need no gradient of the input and can wait.
+  if (g.needs(weight)) {
+    SmallVector<Value> ofParameters = backward(false, true, g.needs(bias));
+    g.add(weight, ofParameters[1]);
+    if (g.needs(bias))
+      g.add(bias, ofParameters[2]);
+  } else if (g.needs(bias)) {
+    g.add(bias, ofBias());
+  }
+}
+
 LogicalResult nativeLayerNorm(NativeLayerNormOp op, GradientBuilder &g) {
   if (g.cotangent(1) || g.cotangent(2))
     return op.emitOpError("the mean and the reciprocal deviation are used as values: they have no gradient");
@@ -55,17 +73,7 @@ LogicalResult nativeLayerNorm(NativeLayerNormOp op, GradientBuilder &g) {
                                                     op.getMean(), op.getRstd(), weight, bias,
                                                     g.bools({ofInput, ofWeight, ofBias})});
   };
-  if (g.needs(input))
-    g.add(input, backward(true, false, false)[0]);
-  // The parameters' gradients need no gradient of the input and can wait.
-  if (g.needs(weight)) {
-    SmallVector<Value> ofParameters = backward(false, true, g.needs(bias));
-    g.add(weight, ofParameters[1]);
-    if (g.needs(bias))
-      g.add(bias, ofParameters[2]);
-  } else if (g.needs(bias)) {
-    g.add(bias, g.sumTo(g.cotangent(), bias));
-  }
+  addNormGradients(g, input, weight, bias, backward, [&] { return g.sumTo(g.cotangent(), bias); });
   return success();
 }
 
@@ -85,19 +93,11 @@ LogicalResult nativeBatchNorm(NativeBatchNormOp op, GradientBuilder &g) {
                                                     training ? op.getRstd() : Value(), g.boolean(training),
                                                     argument(op, "eps"), g.bools({ofInput, ofWeight, ofBias})});
   };
-  if (g.needs(input))
-    g.add(input, backward(true, false, false)[0]);
-  // The parameters' gradients need no gradient of the input and can wait.
-  if (g.needs(weight)) {
-    SmallVector<Value> ofParameters = backward(false, true, g.needs(bias));
-    g.add(weight, ofParameters[1]);
-    if (g.needs(bias))
-      g.add(bias, ofParameters[2]);
-  } else if (g.needs(bias)) {
+  addNormGradients(g, input, weight, bias, backward, [&] {
     SmallVector<int64_t> dims = {0};
     llvm::append_range(dims, llvm::seq<int64_t>(2, g.shapeOf(input).rank()));
-    g.add(bias, castTo(g, g.create<SumDimOp>({g.cotangent(), g.ints(dims)}), g.shapeOf(bias).elementType));
-  }
+    return castTo(g, g.create<SumDimOp>({g.cotangent(), g.ints(dims)}), g.shapeOf(bias).elementType);
+  });
   return success();
 }
 

@@ -125,6 +125,22 @@ LogicalResult nativeLayerNorm(NativeLayerNormOp op, ShapeAnalysis &analysis, Res
   return failure(in.failed());
 }
 
+/// The gradients of a norm's input, weight and bias, of which the op's output_mask names those that are wanted.
+template <typename OpTy>
+static LogicalResult normGradients(OpTy op, Reader &in, const TensorShape &gradient, const TensorShape &input,
+                                   const TensorShape &parameter, Results &results) {
+  std::optional<ArrayRef<bool>> mask = op.getOutputMask();
+  if (!mask || mask->size() != 3)
+    return op.emitOpError("needs an output_mask of three");
+  if (!in.equal(gradient.dims, input.dims))
+    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for an input of " << str(input);
+  TensorShape absent{{Expr(0)}, input.elementType};
+  results.push_back((*mask)[0] ? input : absent);
+  results.push_back((*mask)[1] ? parameter : absent);
+  results.push_back((*mask)[2] ? parameter : absent);
+  return failure(in.failed());
+}
+
 LogicalResult nativeLayerNormBackward(NativeLayerNormBackwardOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape gradient = in.shape(op.getGradOut()), input = in.shape(op.getInput());
@@ -132,17 +148,8 @@ LogicalResult nativeLayerNormBackward(NativeLayerNormBackwardOp op, ShapeAnalysi
   checkNormalized(in, input, normalized, op.getWeight(), op.getBias());
   if (in.failed())
     return failure();
-  std::optional<ArrayRef<bool>> mask = op.getOutputMask();
-  if (!mask || mask->size() != 3)
-    return op.emitOpError("needs an output_mask of three");
-  if (!in.equal(gradient.dims, input.dims))
-    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for an input of " << str(input);
   Type parameterType = op.getWeight() ? in.shape(op.getWeight()).elementType : input.elementType;
-  TensorShape parameter{normalized, parameterType}, absent{{Expr(0)}, input.elementType};
-  results.push_back((*mask)[0] ? input : absent);
-  results.push_back((*mask)[1] ? parameter : absent);
-  results.push_back((*mask)[2] ? parameter : absent);
-  return failure(in.failed());
+  return normGradients(op, in, gradient, input, {normalized, parameterType}, results);
 }
 
 /// Checks an input [batch, channels, ...] and its tensors of one number a channel, absent ones aside. Gives their
@@ -204,16 +211,7 @@ LogicalResult nativeBatchNormBackward(NativeBatchNormBackwardOp op, ShapeAnalysi
                              {"save_invstd", op.getSaveInvstd()}});
   if (in.failed())
     return failure();
-  std::optional<ArrayRef<bool>> mask = op.getOutputMask();
-  if (!mask || mask->size() != 3)
-    return op.emitOpError("needs an output_mask of three");
-  if (!in.equal(gradient.dims, input.dims))
-    return op.emitOpError() << "has a gradient of shape " << str(gradient) << " for an input of " << str(input);
-  TensorShape parameter{{input.dims[1]}, type}, absent{{Expr(0)}, input.elementType};
-  results.push_back((*mask)[0] ? input : absent);
-  results.push_back((*mask)[1] ? parameter : absent);
-  results.push_back((*mask)[2] ? parameter : absent);
-  return success();
+  return normGradients(op, in, gradient, input, {{input.dims[1]}, type}, results);
 }
 
 LogicalResult groupNorm(GroupNormOp op, ShapeAnalysis &analysis, Results &results) {

@@ -16,12 +16,6 @@ using namespace mlir;
 
 namespace braid::gradients {
 
-/// An argument for a backward operator, which has no defaults.
-static ArgValue argumentOr(Operation *op, StringRef name, ArgValue absent) {
-  ArgValue value = argument(op, name);
-  return std::holds_alternative<std::monostate>(value.storage) ? absent : value;
-}
-
 LogicalResult pool(Operation *op, GradientBuilder &g) {
   Value self = op->getOperand(0);
   SmallVector<ArgValue> args = {g.cotangent(), zeros(g, g.shapeOf(self)), argument(op, "kernel_size"),

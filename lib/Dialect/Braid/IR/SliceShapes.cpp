@@ -85,39 +85,40 @@ static std::optional<Expr> slicedSize(Reader &in, std::optional<Expr> start, std
   return by.constant() == 1 ? length : Expr::floorDiv(length + by - Expr(1), by);
 }
 
-LogicalResult slice(SliceOp op, ShapeAnalysis &analysis, Results &results) {
-  Reader in(op, analysis);
-  TensorShape self = in.shape(op.getSelf());
-  int64_t dim = pickedDim(in, op.getDim(), self);
+/// The part of `whole` that the dim, start, end and step of an op pick.
+template <typename OpTy> static std::optional<Dims> slicedPart(OpTy op, Reader &in, const TensorShape &whole) {
+  int64_t dim = pickedDim(in, op.getDim(), whole);
   std::optional<Expr> start = in.size(op.getStart(), op.getStaticStart());
   std::optional<Expr> end = in.size(op.getEnd(), op.getStaticEnd());
   std::optional<Expr> step = in.size(op.getStep(), op.getStaticStep());
   if (in.failed())
-    return failure();
-  std::optional<Expr> length = slicedSize(in, start, end, step, self.dims[dim]);
+    return std::nullopt;
+  std::optional<Expr> length = slicedSize(in, start, end, step, whole.dims[dim]);
   if (!length)
+    return std::nullopt;
+  Dims part = whole.dims;
+  part[dim] = *length;
+  return part;
+}
+
+LogicalResult slice(SliceOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf());
+  std::optional<Dims> part = slicedPart(op, in, self);
+  if (!part)
     return failure();
-  self.dims[dim] = *length;
-  results.push_back(self);
+  results.push_back({*part, self.elementType});
   return success();
 }
 
 LogicalResult sliceScatter(SliceScatterOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op.getSelf()), src = in.shape(op.getSrc());
-  int64_t dim = pickedDim(in, op.getDim(), self);
-  std::optional<Expr> start = in.size(op.getStart(), op.getStaticStart());
-  std::optional<Expr> end = in.size(op.getEnd(), op.getStaticEnd());
-  std::optional<Expr> step = in.size(op.getStep(), op.getStaticStep());
-  if (in.failed())
+  std::optional<Dims> part = slicedPart(op, in, self);
+  if (!part)
     return failure();
-  std::optional<Expr> length = slicedSize(in, start, end, step, self.dims[dim]);
-  if (!length)
-    return failure();
-  Dims part = self.dims;
-  part[dim] = *length;
-  if (!in.equal(src.dims, part)) {
-    in.error() << "puts " << str(src) << " where a part of shape " << str({part, self.elementType}) << " of "
+  if (!in.equal(src.dims, *part)) {
+    in.error() << "puts " << str(src) << " where a part of shape " << str({*part, self.elementType}) << " of "
                << str(self) << " is";
     return failure();
   }
@@ -361,18 +362,8 @@ LogicalResult sliceBackward(SliceBackwardOp op, ShapeAnalysis &analysis, Results
   Reader in(op, analysis);
   TensorShape gradient = in.shape(op.getGradOutput());
   Dims whole = in.sizes(op.getInputSizes(), op.getStaticInputSizes());
-  int64_t dim = pickedDim(in, op.getDim(), {whole, gradient.elementType});
-  std::optional<Expr> start = in.size(op.getStart(), op.getStaticStart());
-  std::optional<Expr> end = in.size(op.getEnd(), op.getStaticEnd());
-  std::optional<Expr> step = in.size(op.getStep(), op.getStaticStep());
-  if (in.failed())
-    return failure();
-  std::optional<Expr> length = slicedSize(in, start, end, step, whole[dim]);
-  if (!length)
-    return failure();
-  Dims part = whole;
-  part[dim] = *length;
-  return wholeOf(in, gradient, part, whole, results);
+  std::optional<Dims> part = slicedPart(op, in, {whole, gradient.elementType});
+  return part ? wholeOf(in, gradient, *part, whole, results) : failure();
 }
 
 LogicalResult unfoldBackward(UnfoldBackwardOp op, ShapeAnalysis &analysis, Results &results) {

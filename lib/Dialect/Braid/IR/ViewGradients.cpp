@@ -192,27 +192,24 @@ LogicalResult select(SelectOp op, GradientBuilder &g) {
   return success();
 }
 
-static ArgValue orElse(ArgValue value, ArgValue absent) {
-  return std::holds_alternative<std::monostate>(value.storage) ? absent : value;
-}
-
 LogicalResult slice(SliceOp op, GradientBuilder &g) {
   Value self = op.getSelf();
-  g.add(self, g.create<SliceBackwardOp>({g.cotangent(), g.sizes(self), g.i64(op.getDim()),
-                                         orElse(argument(op, "start"), g.i64(0)),
-                                         orElse(argument(op, "end"), g.i64(std::numeric_limits<int64_t>::max())),
-                                         orElse(argument(op, "step"), g.i64(1))}));
+  g.add(self,
+        g.create<SliceBackwardOp>({g.cotangent(), g.sizes(self), g.i64(op.getDim()), argumentOr(op, "start", g.i64(0)),
+                                   argumentOr(op, "end", g.i64(std::numeric_limits<int64_t>::max())),
+                                   argumentOr(op, "step", g.i64(1))}));
   return success();
 }
 
 LogicalResult sliceScatter(SliceScatterOp op, GradientBuilder &g) {
   ArgValue dim = g.i64(op.getDim()), start = argument(op, "start"), end = argument(op, "end"),
-           step = orElse(argument(op, "step"), g.i64(1));
+           step = argumentOr(op, "step", g.i64(1));
   if (g.needs(op.getSelf()))
     g.add(op.getSelf(),
           g.create<SliceScatterOp>({g.cotangent(), zeros(g, g.shapeOf(op.getSrc())), dim, start, end, step}));
   if (g.needs(op.getSrc()))
-    g.add(op.getSrc(), g.create<SliceOp>({g.cotangent(), dim, start, end, step}));
+    g.add(op.getSrc(),
+          castTo(g, g.create<SliceOp>({g.cotangent(), dim, start, end, step}), g.shapeOf(op.getSrc()).elementType));
   return success();
 }
 

@@ -32,6 +32,8 @@ SmallVector<int64_t> wrapDims(std::optional<ArrayRef<int64_t>> dims, int64_t ran
 
 /// An argument of the op, for create() of an op with the same one.
 ArgValue argument(Operation *op, StringRef name);
+/// The same for a backward operator, which has no defaults: `absent` where the op leaves it out.
+ArgValue argumentOr(Operation *op, StringRef name, ArgValue absent);
 /// A size argument as an expression, `absent` where the op leaves it out.
 Expr sizeArgument(GradientBuilder &g, Operation *op, StringRef name, Expr absent = 0);
 Sizes sizesArgument(GradientBuilder &g, Operation *op, StringRef name);
