@@ -10,6 +10,8 @@
 #include "runtime/checkpoint/RunFolder.h"
 #include "runtime/core/Json.h"
 
+#include "braid/Plan/Support/Text.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -31,10 +33,7 @@ static constexpr int checkpointFormat = 1;
 static constexpr const char *stateName = "state.json", *optimizerName = "optimizer.safetensors";
 
 static std::string planHash(const Program &program) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx",
-                static_cast<unsigned long long>(XXH64(program.planText.data(), program.planText.size(), 0)));
-  return digits;
+  return plan::hex(XXH64(program.planText.data(), program.planText.size(), 0));
 }
 
 /// The names of a parameter's state, "net.fc.weight.exp_avg" and so on, in the optimizer's order.

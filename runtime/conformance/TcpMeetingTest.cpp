@@ -74,8 +74,9 @@ TEST(TcpMeetingTest, StrangersAreTurnedAway) {
   auto join = [&](int rank) {
     Joined joined = joinTcpGroup(rendezvous, rank, 2, deadlineOf(20000));
     errors[rank] = joined ? "" : joined.error();
-    if (joined)
+    if (joined) {
       EXPECT_TRUE((*joined)->barrier());
+    }
   };
   std::thread zero([&] { join(0); });
   call(rendezvous, "rank0", "GET / HTTP/1.1\r\n\r\n      ");

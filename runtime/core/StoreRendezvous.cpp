@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/StoreRendezvous.h"
+#include "runtime/aten/Message.h"
 #include "runtime/core/Text.h"
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -68,8 +69,7 @@ public:
       std::vector<uint8_t> value = store->get(key);
       return std::string(value.begin(), value.end());
     } catch (const std::exception &error) {
-      std::string whole = error.what();
-      return plan::Error{whole.substr(0, whole.find('\n'))}; // a stack trace follows
+      return plan::Error{firstLine(error)};
     }
   }
 
@@ -109,8 +109,7 @@ plan::Result<std::unique_ptr<Rendezvous>> runtime::openStoreRendezvous(const Lau
     return std::unique_ptr<Rendezvous>(
         new StoreRendezvous(std::move(*address), c10::make_intrusive<c10d::PrefixStore>(prefix, store)));
   } catch (const std::exception &error) {
-    std::string whole = error.what();
     return plan::Error{text("rank ", launch.rank, " cannot ", options.isServer ? "serve" : "reach", " the store at ",
-                            host, ":", port, " of MASTER_ADDR and MASTER_PORT: ", whole.substr(0, whole.find('\n')))};
+                            host, ":", port, " of MASTER_ADDR and MASTER_PORT: ", firstLine(error))};
   }
 }

@@ -19,7 +19,7 @@
 using namespace braid;
 using namespace braid::runtime;
 
-plan::Result<MetricsFile> MetricsFile::create(const std::string &path) { return open(path, "we"); }
+plan::Result<MetricsFile> MetricsFile::create(const std::string &path) { return open(path); }
 
 plan::Result<MetricsFile> MetricsFile::resume(const std::string &path, int64_t step) {
   std::string kept, temporary = path + ".tmp";
@@ -31,7 +31,7 @@ plan::Result<MetricsFile> MetricsFile::resume(const std::string &path, int64_t s
       kept += line + "\n";
   }
   old.close();
-  plan::Result<MetricsFile> result = open(temporary, "we");
+  plan::Result<MetricsFile> result = open(temporary);
   if (!result)
     return result;
   if (plan::Status status = result->writeLine(kept); !status)
@@ -42,10 +42,10 @@ plan::Result<MetricsFile> MetricsFile::resume(const std::string &path, int64_t s
   return result;
 }
 
-plan::Result<MetricsFile> MetricsFile::open(const std::string &path, const char *mode) {
+plan::Result<MetricsFile> MetricsFile::open(const std::string &path) {
   MetricsFile result;
   result.path = path;
-  result.file.reset(std::fopen(path.c_str(), mode));
+  result.file.reset(std::fopen(path.c_str(), "we"));
   if (!result.file)
     return plan::Error{text("cannot create ", path, ": ", std::strerror(errno))};
   return result;

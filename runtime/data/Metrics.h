@@ -39,7 +39,7 @@ private:
   struct Close {
     void operator()(std::FILE *file) const { std::fclose(file); }
   };
-  static plan::Result<MetricsFile> open(const std::string &path, const char *mode);
+  static plan::Result<MetricsFile> open(const std::string &path);
   plan::Status writeLine(const std::string &line);
 
   std::string path;

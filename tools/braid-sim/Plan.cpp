@@ -60,10 +60,11 @@ static Status complete(PlannerProblem &problem, const Options &options) {
     return Error{batch.error()};
   std::printf("%zu samples of %s", table->rows.size(), options.samples.c_str());
   if (batch->groups > 0 && batch->size > 0)
-    std::printf("; %d are the smallest batch whose loads always split the devices alike, %d : %d of %d", batch->size,
-                batch->split[0], batch->split[1], batch->groups);
+    std::printf(
+        "; %d are the smallest batch of a power of two whose loads always split the devices alike, %d : %d of %d",
+        batch->size, batch->split[0], batch->split[1], batch->groups);
   else if (batch->groups > 0)
-    std::printf("; no batch of them splits the devices alike, so all stand for themselves");
+    std::printf("; no batch of them splits the devices alike");
   std::printf("\n");
   for (const PlannerComponent &component : problem.components)
     std::printf("  %s: %.4g sequences of %.0f tokens a sample\n", component.name.c_str(), component.segments,

@@ -8,8 +8,7 @@
 #include "braid/Plan/Balance/SampleManifest.h"
 #include "braid/Plan/Support/Json.h"
 #include "braid/Plan/Support/Random.h"
-
-#include <cstdio>
+#include "braid/Plan/Support/Text.h"
 
 namespace braid::plan {
 
@@ -38,8 +37,6 @@ uint64_t SampleManifest::hash() const {
 }
 
 std::string SampleManifest::json() const {
-  char hashText[17];
-  std::snprintf(hashText, sizeof hashText, "%016llx", static_cast<unsigned long long>(hash()));
   Json list = Json::array();
   for (size_t replica = 0; replica < replicas.size(); ++replica) {
     Json &json = list.emplace_back();
@@ -49,7 +46,7 @@ std::string SampleManifest::json() const {
         microbatches.push_back(samplesOf(static_cast<int>(replica), microbatch, language));
     }
   }
-  return jsonText({{"seed", seed}, {"step", step}, {"hash", hashText}, {"replicas", std::move(list)}}) + "\n";
+  return jsonText({{"seed", seed}, {"step", step}, {"hash", hex(hash())}, {"replicas", std::move(list)}}) + "\n";
 }
 
 Result<SampleManifest> makeManifest(Balancer &balancer, const SampleLoads &index, int count, int replicas,

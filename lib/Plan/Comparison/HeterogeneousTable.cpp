@@ -15,6 +15,7 @@
 #include "braid/Plan/Planner/Planner.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 namespace braid::plan {
@@ -120,12 +121,16 @@ static Result<Published> publishedGain(const TextTable &table, const std::string
     std::string quantity = table.text(row, "quantity"), gain = table.text(row, "heterogeneous");
     if (quantity != "tflops_per_gpu_gain" && quantity != "gain")
       continue;
-    int read = std::sscanf(gain.c_str(), "%lf..%lf", &published.low, &published.high);
-    if (read < 1)
+    auto reads = [](std::string_view text, double &number) {
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      return error == std::errc() && end == text.data() + text.size();
+    };
+    std::string_view range = gain;
+    size_t dots = range.find("..");
+    if (!reads(range.substr(0, dots), published.low) ||
+        !reads(dots == std::string_view::npos ? range : range.substr(dots + 2), published.high))
       return Error{table.name + ":" + std::to_string(table.lines[row]) + " has the gain '" + gain +
                    "'; write a number, or a range as in 7.3..12.7"};
-    if (read == 1)
-      published.high = published.low;
     if (published.low > published.high)
       std::swap(published.low, published.high);
     return published;

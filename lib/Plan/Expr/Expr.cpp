@@ -339,7 +339,8 @@ public:
   }
 
 private:
-  static constexpr int maxDepth = Expr::maxDepth + 16; // and some parentheses
+  // What Expr::str() writes: a quotient or maximum opens up to two parentheses and a minus. And some by hand.
+  static constexpr int maxDepth = 3 * Expr::maxDepth + 16;
 
   void skip() {
     while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))

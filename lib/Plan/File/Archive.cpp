@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/File/Archive.h"
+#include "braid/Plan/Support/Text.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -62,14 +63,16 @@ private:
 
   Status findDirectory() {
     uint64_t tail = archive.size() - std::min<uint64_t>(archive.size(), endBytes + maxComment);
-    size_t end = archive.size() < endBytes ? std::string_view::npos
-                                           : archive.rfind(std::string_view("PK\5\6", 4), archive.size() - endBytes);
-    if (end == std::string_view::npos || end < tail) {
+    std::string_view last = archive.substr(tail);
+    size_t end = last.size() < endBytes ? std::string_view::npos
+                                        : last.rfind(std::string_view("PK\5\6", 4), last.size() - endBytes);
+    if (end == std::string_view::npos) {
       if (archive.substr(0, 2) != "PK")
         return error("this is no TorchScript file: it is no zip archive");
       return error("the archive is cut off or damaged: the file's " + std::to_string(archive.size()) +
                    " bytes do not end with its directory");
     }
+    end += tail;
     entries = number(end + 10, 2);
     size = number(end + 12, 4);
     start = number(end + 16, 4);
@@ -89,14 +92,7 @@ private:
     return {};
   }
 
-  std::string digest() const {
-    static const char digits[] = "0123456789abcdef";
-    std::string text(16, '0');
-    uint64_t hash = XXH64(archive.data() + start, size, 0);
-    for (int i = 15; i >= 0; --i, hash >>= 4)
-      text[i] = digits[hash & 15];
-    return text;
-  }
+  std::string digest() const { return hex(XXH64(archive.data() + start, size, 0)); }
 
   /// The entry at `at`, which moves behind it.
   std::optional<ArchiveRecord> readEntry(uint64_t &at) const {

@@ -188,8 +188,11 @@ private:
         return once(hasPlace, key) && list(place);
       return fail("tensor '" + name + "' has '" + key + "', which no safetensors file has");
     });
-    if (!sound)
-      return fail("in tensor '" + name + "'");
+    if (!sound) {
+      if (error.find("'" + name + "'") == std::string::npos)
+        error += ", in tensor '" + name + "'";
+      return false;
+    }
     for (auto [has, key] : {std::pair(hasType, "dtype"), {hasShape, "shape"}, {hasPlace, "data_offsets"}})
       if (!has)
         return fail("tensor '" + name + "' has no '" + key + "'");

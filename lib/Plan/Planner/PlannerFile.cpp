@@ -32,6 +32,7 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
   PlannerComponent component;
   component.name = name;
   Transformer &model = component.model;
+  bool hasSegments = false;
   model.layers = 0;
   model.heads = 0;
   std::string what = "component '" + name + "'";
@@ -65,6 +66,7 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
       component.frozen = yaml::boolOf(value, of);
     } else if (entry == "segments") {
       component.segments = yaml::numberOf(value, of, 1e-6, 1e9);
+      hasSegments = true;
     } else {
       (entry == "hidden"            ? model.hidden
        : entry == "heads"           ? model.heads
@@ -81,8 +83,9 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
                                {"sequence", component.tokensColumn.empty() ? model.sequence : 1}})
     if (!(given > 0))
       yaml::fail(key, what + " lacks '" + needed + "'; give its size");
-  if (!component.tokensColumn.empty() && model.sequence > 0)
-    yaml::fail(key, what + " has a sequence and columns of samples; leave one out");
+  if (!component.tokensColumn.empty() && (model.sequence > 0 || hasSegments))
+    yaml::fail(key,
+               what + " has " + (hasSegments ? "segments" : "a sequence") + " and columns of samples; leave one out");
   return component;
 }
 

@@ -7,7 +7,6 @@
 
 #include "braid/Plan/Balance/StableBatch.h"
 #include "braid/Plan/Planner/Planner.h"
-#include "braid/Plan/Support/Random.h"
 #include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
@@ -86,28 +85,19 @@ Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samp
   if (loads.size() == 0)
     return Error{samples.name + " has no samples; each line after the first is one"};
 
-  ProfilingBatch batch;
-  std::vector<int> chosen;
+  ProfilingBatch batch{.size = loads.size()};
   if (components > 1) {
     constexpr int mostGroups = 64;
-    batch.groups = std::min(problem.devices, mostGroups);
+    batch.groups = std::clamp(problem.devices, static_cast<int>(components), mostGroups);
     Result<StableBatch> stable = findStableBatch(loads, batch.groups, {.seed = seed});
     if (!stable)
       return Error{stable.error()};
     batch.size = stable->size;
     batch.split = stable->split;
-    Random random(mix(seed, 1));
-    for (int drawn = 0; drawn < batch.size; ++drawn)
-      chosen.push_back(static_cast<int>(random.below(loads.size())));
-  } else {
-    batch.size = loads.size();
   }
-  if (chosen.empty()) // one component, or no stable batch: all samples
-    for (int sample = 0; sample < loads.size(); ++sample)
-      chosen.push_back(sample);
   for (size_t i = 0; i < components; ++i) {
     Sums sums;
-    for (int sample : chosen) {
+    for (int sample = 0; sample < loads.size(); ++sample) {
       double tokens = loads.rows[i][sample];
       sums.tokens += tokens;
       sums.squares += tokens * tokens / std::max(1.0, segments[i][sample]);

@@ -78,10 +78,8 @@ void Link::pump() {
     ssize_t written = sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written < 0 && errno == EINTR)
       continue;
-    if (written < 0 && errno != EAGAIN)
-      return; // reading will find the connection broken
     if (written < 0)
-      return;
+      return; // no room, or a broken connection, which reading will find
     current->written += written;
     if (current->written == sizeof(Frame) + current->frame.bytes)
       finishCurrent();

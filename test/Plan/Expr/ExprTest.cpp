@@ -129,13 +129,24 @@ TEST(Expr, SubstitutesSymbols) {
 }
 
 TEST(Expr, DepthIsWhatIsReadBack) {
-  Expr size = Expr::symbol("seq");
-  EXPECT_EQ(size.depth(), 0);
-  for (int depth = 1; depth <= Expr::maxDepth; ++depth) {
-    size = depth % 3 ? Expr::floorDiv(size + Expr(1), Expr(3)) : Expr::max(size, Expr(7));
-    EXPECT_EQ(size.depth(), depth);
+  using Wrap = Expr (*)(const Expr &size, int depth);
+  const Wrap forms[] = {
+      [](const Expr &size, int depth) {
+        return depth % 3 ? Expr::floorDiv(size + Expr(1), Expr(3)) : Expr::max(size, Expr(7));
+      },
+      [](const Expr &size, int) { return Expr::floorDiv(size, Expr(2)); },
+      [](const Expr &size, int) { return Expr::floorDiv(Expr(5) * size - Expr(3), Expr(2)); },
+      [](const Expr &size, int) { return Expr::floorDiv(Expr(1) - size, Expr::symbol("n") + Expr(1)); },
+  };
+  for (Wrap wrap : forms) {
+    Expr size = Expr::symbol("seq");
+    EXPECT_EQ(size.depth(), 0);
+    for (int depth = 1; depth <= Expr::maxDepth; ++depth) {
+      size = wrap(size, depth);
+      ASSERT_EQ(size.depth(), depth);
+      Result<Expr> again = Expr::parse(size.str());
+      ASSERT_TRUE(again) << again.error();
+      EXPECT_EQ(*again, size);
+    }
   }
-  Result<Expr> again = Expr::parse(size.str());
-  ASSERT_TRUE(again) << again.error();
-  EXPECT_EQ(*again, size);
 }

@@ -61,7 +61,7 @@ TEST(SafetensorsHeader, UnsoundHeaders) {
   auto tensor = [](const std::string &fields) { return R"({"x":{"dtype":"F32",)" + fields + "}}"; };
   expectError(tensor(R"("shape":[2],"data_offsets":[0,8],"dtype":"F64")"), 8, "'dtype' twice");
   expectError(tensor(R"("shape":[2],"data_offsets":[0,8],"stride":[1])"), 8, "'stride', which no safetensors file has");
-  expectError(tensor(R"("shape":[2.5],"data_offsets":[0,8])"), 8, "expected ','");
+  expectError(tensor(R"("shape":[2.5],"data_offsets":[0,8])"), 8, "expected ',', in tensor 'x'");
   expectError(tensor(R"("shape":[02],"data_offsets":[0,8])"), 8, "starts with 0");
   expectError(tensor(R"("shape":[-0],"data_offsets":[0,0])"), 0, "outside 0");
   expectError(tensor(R"("shape":[99999999999999999999],"data_offsets":[0,8])"), 8, "outside 0");

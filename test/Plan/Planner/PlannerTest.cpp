@@ -313,6 +313,20 @@ TEST(Planner, SamplesBecomeEqualOnes) {
   EXPECT_TRUE(searchPlans(problem, {.simulate = false}));
 }
 
+// With two devices any batch splits alike, one sample's too: sizes are those of all samples still.
+TEST(Planner, FewDevicesKeepTheMeansToo) {
+  PlannerProblem problem = read(sampled);
+  problem.devices = 2;
+  Result<TextTable> table = TextTable::parse("vision,images,text\n64,1,8000\n6400,1,200\n64,1,200\n", "s.csv");
+  Result<ProfilingBatch> batch = useSamples(problem, *table);
+  ASSERT_TRUE(batch) << batch.error();
+  EXPECT_EQ(batch->size, 1);
+  EXPECT_EQ(batch->split, (std::vector<int>{1, 1}));
+  const PlannerComponent &vision = problem.components[0], &language = problem.components[1];
+  EXPECT_NEAR(vision.segments * vision.model.sequence, (64 + 6400 + 64) / 3.0, 1e-6);
+  EXPECT_NEAR(language.segments * language.model.sequence, (8064 + 6600 + 264) / 3.0, 1e-6);
+}
+
 TEST(Planner, UnequalSamplesKeepTheirMeans) {
   PlannerProblem problem = read(R"(
 model:
@@ -376,6 +390,10 @@ TEST(Planner, BadInputIsLocated) {
   const std::string one = ": {layers: 2, hidden: 8, heads: 2, sequence: 8}\n";
   EXPECT_TRUE(says(error("model:\n  a" + one + "  b" + one + "  c" + one), "m.yaml:4:3: a third component 'c'"));
   EXPECT_EQ(error("model:\n  a" + one + cluster), "read");
+  const std::string sampled = "model:\n  a: {layers: 2, hidden: 8, heads: 2, samples: text, ";
+  EXPECT_TRUE(
+      says(error(sampled + "sequence: 8}\n"), "m.yaml:2:3: component 'a' has a sequence and columns of samples"));
+  EXPECT_TRUE(says(error(sampled + "segments: 1}\n"), "m.yaml:2:3: component 'a' has segments and columns of samples"));
   PlannerProblem problem = read(languageOnly);
   Candidate candidate;
   candidate.language.parallel.dp = 5;

@@ -141,17 +141,17 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
 /// Gives each component the curves whose unit has its name. A unit that no component has is an error.
 Status useCurves(PlannerProblem &problem, const std::vector<FittedCurve> &curves);
 
-/// A batch of samples that stands for all of them.
+/// How many samples are profiled so that every batch splits the devices alike.
 struct ProfilingBatch {
-  /// The smallest whose loads always give the same split, the devices in at most 64 equal groups; 0: none is.
-  /// (Entrain: minimum stable batch) With one component there is nothing to split, and it is all samples.
+  /// The smallest power of two whose loads always give the same split, the devices in at most 64 equal groups; 0: none
+  /// is. (Entrain: minimum stable batch) With one component there is nothing to split, and it is all samples.
   int size = 0;
   int groups = 0;         // that the devices were split in
   std::vector<int> split; // groups of each component
 };
 
 /// Sets every component's sequence and segments to those of equal samples whose tokens and attention are, in the mean,
-/// those of the profiling batch. Sequences are multiples of 32.
+/// those of all samples of the table. Sequences are multiples of 32.
 Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samples, uint64_t seed = 1);
 
 /// A plan.yaml with meshes, schedule, recomputation and ZeRO stage.

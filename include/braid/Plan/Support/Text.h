@@ -8,11 +8,15 @@
 #ifndef BRAID_PLAN_SUPPORT_TEXT_H
 #define BRAID_PLAN_SUPPORT_TEXT_H
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace braid::plan {
+
+/// 16 hex digits.
+std::string hex(uint64_t value);
 
 /// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other.
 int editDistance(std::string_view a, std::string_view b);
