@@ -1,11 +1,11 @@
 """Runs every test of a build and adds them up: what ./run check calls.
 
-    python check.py --build build [--full] [--only unit lit parity]
+    python check.py --build build [--full] [--only unit lit parity phases]
     python check.py --asan build-asan --tsan build-tsan --fuzz build-fuzz
 
-The parts are the C++ tests (ctest), lit, and the parity matrix of test/Zoo. Prints a line a part, then every failure
-with the end of its output, then `N passed, N failed, N skipped` alone on the last line. Exits 1 if anything failed or
-nothing ran.
+The parts are the C++ tests (ctest), lit, and of test/Zoo the parity matrix and the phases' texts. Prints a line a part,
+then every failure with the end of its output, then `N passed, N failed, N skipped` alone on the last line. Exits 1 if
+anything failed or nothing ran.
 """
 
 import argparse
@@ -99,6 +99,17 @@ def parity(build, args):
     return results
 
 
+def phases(build, args):
+    report = build / "phases.json"
+    report.unlink(missing_ok=True)
+    more = ["--full"] if args.full else []
+    command = [sys.executable, TESTS / "Zoo" / "phases.py", "--build", build, "--jobs", args.jobs, "--json", report, *more]
+    code = stream(command)
+    if not report.exists():
+        return broken("phases", command, code)
+    return [Result(f"phases {cell['name']}", cell["status"], cell["message"]) for cell in json.loads(report.read_text())]
+
+
 def fuzz(build, args):
     """Every fuzzer over its corpus, then half a minute of its own."""
     results = []
@@ -110,6 +121,9 @@ def fuzz(build, args):
         run = subprocess.run([str(w) for w in command], capture_output=True, text=True, errors="replace")
         results.append(Result(f"fuzz {fuzzer.name}", "failed" if run.returncode else "passed", run.stderr))
     return results or broken("fuzz", [build / "bin" / "*Fuzzer"], 1)
+
+
+PARTS = {"unit": unit, "lit": lit, "parity": parity, "phases": phases}
 
 
 def plural(results):
@@ -125,12 +139,12 @@ def main():
     parser.add_argument("--tsan", type=Path)
     parser.add_argument("--fuzz", type=Path)
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=["unit", "lit", "parity"], default=["unit", "lit", "parity"])
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--jobs", default=str(os.cpu_count()))
     args = parser.parse_args()
     parts = []
     if args.build:
-        parts += [(name, {"unit": unit, "lit": lit, "parity": parity}[name], args.build.resolve()) for name in args.only]
+        parts += [(name, PARTS[name], args.build.resolve()) for name in args.only]
     if args.asan:
         parts += [(f"{name} (asan)", {"unit": unit, "lit": lit}[name], args.asan.resolve()) for name in ("unit", "lit")]
     if args.tsan:

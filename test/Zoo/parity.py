@@ -100,9 +100,6 @@ def call(command, log, timeout, status_if_refused, cwd=None):
     words = next((line for line in lines if "error" in line.lower() or line.startswith("braid: ")), None)
     if words is None:
         raise Stop("failed", f"{what} exits {code} and prints no error; {log}")
-    # A batch of --vary that has fewer samples than there are micro-batches.
-    if "give at least as many samples" in words:
-        raise Stop("skipped", f"{what}: {words}")
     raise Stop(status_if_refused, f"{what}: {words}")
 
 
@@ -192,7 +189,9 @@ class Matrix:
             try:
                 self.note(model, optimizer, layout, *self.train(model, optimizer, layout, binary, compiled, refused, start))
             except Stop as stop:
-                self.note(model, optimizer, layout, stop.status, start, stop.message)
+                # A varied batch may have fewer samples than there are micro-batches.
+                few = self.args.vary and "give at least as many samples" in stop.message
+                self.note(model, optimizer, layout, "skipped" if few else stop.status, start, stop.message)
 
     def train(self, model, optimizer, layout, binary, compiled, refused, start):
         case, out = self.case(model, optimizer), binary.parent / optimizer

@@ -14,6 +14,8 @@
 #include "Kernels.h"
 #include "KernelBody.h"
 
+#include "braid/Dialect/Braid/IR/Describe.h"
+
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -303,10 +305,7 @@ StringAttr KernelBuilder::makeKernel(const Group &group, llvm::SetVector<Value> 
   inputs = std::move(used);
   kernel.setInputs(inputKinds);
 
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  kernel->print(stream, OpPrintingFlags().useLocalScope());
-  StringAttr &name = kernels[text];
+  StringAttr &name = kernels[textOf(kernel)];
   if (name) {
     kernel.erase();
     return name;

@@ -19,6 +19,9 @@ func.func private @operators(%x: !rt.tensor, %y: !rt.tensor) -> !rt.tensor {
   rt.release %2
   // CHECK: rt.call "aten::every"(a = none, b = size %[[N]], c = true, d = 1.000000e-05, e = "tanh", f = bf16, g = [], h = bools [true, false]) : !rt.tensor, !rt.tensor
   %3:2 = rt.call "aten::every"(a = none, b = size %n, c = true, d = 1.0e-5, e = "tanh", f = bf16, g = [], h = bools [true, false]) : !rt.tensor, !rt.tensor
+  // CHECK: rt.call "aten::full_like"(self = %[[X]], fill_value = 0xFFF0000000000000 : f64) : !rt.tensor
+  %5 = rt.call "aten::full_like"(self = %x, fill_value = 0xFFF0000000000000 : f64) : !rt.tensor
+  rt.release %5
   // CHECK: rt.release %{{.*}}#0, %{{.*}}#1
   rt.release %3#0, %3#1
   // CHECK: rt.call_gradient "aten::every"(self = %[[X]]) cotangents [none, %[[Y]]] wanted [0] at <"net", "", 0> : !rt.tensor

@@ -13,6 +13,8 @@
 #include "mlir/IR/Location.h"
 #include "llvm/Support/Path.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace braid {
@@ -28,6 +30,16 @@ std::string describe(Operation *op) {
     stream << " in " << path.getValue();
   if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
     stream << " at " << llvm::sys::path::filename(file.getFilename()) << ":" << file.getLine();
+  return text;
+}
+
+std::string textOf(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  OpPrintingFlags flags; // as made, they hold what the command line says
+  flags.useLocalScope().elideLargeElementsAttrs(std::numeric_limits<int64_t>::max());
+  flags.skipRegions(false).enableDebugInfo(false);
+  op->print(stream, flags);
   return text;
 }
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three steps: ModuleTree decides which modules are units, UnitGraph assigns every op to a unit call or to a glue group,
-// Outliner makes the functions and shares equal ones.
+// Three steps: ModuleTree decides which modules are units, UnitGraph assigns every op to a unit call or to a glue
+// group, Outliner makes the functions and shares equal ones.
 //
 // Glue ops with the same set of units before them, the same set after them and the same answer to "computed from inputs
 // alone?" form a group. Groups are convex and the graph of calls is acyclic: an edge never loses a unit before it nor
@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -413,13 +414,7 @@ private:
     }
     func::ReturnOp::create(inside, function.getLoc(), results);
 
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    // The command line may set the flags' defaults, to elide constants for example.
-    OpPrintingFlags flags;
-    flags.useLocalScope().elideLargeElementsAttrs(std::numeric_limits<int64_t>::max()).skipRegions(false).enableDebugInfo(false);
-    function->print(stream, flags);
-    auto [known, isNew] = byText.try_emplace(text, function);
+    auto [known, isNew] = byText.try_emplace(textOf(function), function);
     if (!isNew) {
       shapes.erase(function);
       return known->second;

@@ -157,6 +157,8 @@ static void printArguments(OpAsmPrinter &printer, Operation *, OperandRange tens
           printer << entry;
       });
       printer << "]";
+    } else if (auto number = dyn_cast<FloatAttr>(value); number && !number.getValue().isFinite()) {
+      printer.printAttribute(value); // as bits, which need their type to be read as a float again
     } else {
       printer.printAttributeWithoutType(value);
     }
