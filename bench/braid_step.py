@@ -14,6 +14,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--build", type=Path, default=ROOT / "build")
 parser.add_argument("--model", default="gpt2")
 parser.add_argument("--size", default="small", choices=["tiny", "small"])
+parser.add_argument("--vocabulary", type=int, help="instead of the size's own")
 parser.add_argument("--stages", type=int, default=1)
 parser.add_argument("--microbatches", type=int, default=1)
 parser.add_argument("--threads", type=int, default=1)
@@ -23,7 +24,7 @@ args = parser.parse_args()
 
 with tempfile.TemporaryDirectory(prefix="braid-bench-") as folder:
     out = Path(folder)
-    export(out, args.model, args.size)
+    export(out, args.model, args.size, **({"vocab": args.vocabulary} if args.vocabulary else {}))
     compiled, _ = run(
         [args.build.resolve() / "bin" / "braidc", out / "model.pt", "--example", out / "batch.safetensors",
          "--stages", args.stages, "--microbatches", args.microbatches, "-o", out / "train"]

@@ -12,14 +12,23 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
 
-def step(build, model, size, steps):
+def step(build, model, size, steps, *more):
     """A training step of braid beside PyTorch's, eager and compiled, on one core."""
     python = f"{sys.executable} {HERE}"
-    what = f"--model {model} --size {size} --steps {steps}"
+    what = " ".join([f"--model {model} --size {size} --steps {steps}", *more])
     return ["interleave.py", "--rounds", "5",
             f"eager={python}/single.py {what}",
-            f"compile={python}/single.py {what} --mode compile --cache {build}/inductor/{model}-{size}",
+            f"compile={python}/single.py {what} --mode compile --cache {build}/inductor/{'-'.join([model, size, *more]).replace(' ', '')}",
             f"braid={python}/braid_step.py --build {build} {what}"]  # fmt: skip
+
+
+def pipeline(build, hidden, seq):
+    """Two ranks of braid beside the fastest schedule of torch.distributed.pipelining."""
+    python = f"{sys.executable} {HERE}"
+    what = f"--hidden {hidden} --seq {seq}"
+    return ["interleave.py", "--rounds", "5",
+            f"torch={sys.executable} -m torch.distributed.run --standalone --nproc-per-node 2 {HERE}/pipeline_torch.py {what}",
+            f"braid={python}/pipeline_braid.py --build {build} {what}"]  # fmt: skip
 
 
 def main():
@@ -37,6 +46,9 @@ def main():
         "step-llava": ("the same for the multimodal model", step(build, "llava_dyn", "small", 30)),
         "step-tiny-llama": ("the same where small operators dominate", step(build, "llama", "tiny", 300)),
         "step-tiny-llava": ("the same, multimodal", step(build, "llava_dyn", "tiny", 300)),
+        "step-vocabulary": ("the same with 32768 words", step(build, "gpt2", "small", 15, "--vocabulary 32768")),
+        "pipeline-256": ("two stages beside torch.distributed.pipelining on gloo, hidden 256", pipeline(build, 256, 128)),
+        "pipeline-64": ("the same where overheads dominate, hidden 64", pipeline(build, 64, 32)),
     }
     if args.list:
         for name, (what, _) in benchmarks.items():

@@ -19,6 +19,7 @@ parser.add_argument("--threads", type=int, default=1)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--warmup", type=int, default=4)
 parser.add_argument("--batch", type=int)
+parser.add_argument("--vocabulary", type=int, help="instead of the size's own")
 parser.add_argument("--cache", help="inductor's cache folder, kept between runs (default: a new one)")
 args = parser.parse_args()
 os.environ["OMP_NUM_THREADS"] = str(args.threads)
@@ -36,7 +37,8 @@ make_case.quiet()
 torch.set_num_threads(args.threads)
 models = make_case.load_models(ZOO / "models.py")
 size = models.SIZES[args.size]
-case = make_case.build(models, args.model, dataclasses.replace(size, batch=args.batch or size.batch), torch.float32)
+size = dataclasses.replace(size, batch=args.batch or size.batch, vocab=args.vocabulary or size.vocab)
+case = make_case.build(models, args.model, size, torch.float32)
 batches = [tuple(make_case.draw(case, torch.float32, step, case.dims).values()) for step in range(4)]
 module = case.module
 optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, fused=True)
