@@ -85,7 +85,8 @@ Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samp
   if (loads.size() == 0)
     return Error{samples.name + " has no samples; each line after the first is one"};
 
-  ProfilingBatch batch{.size = loads.size()};
+  ProfilingBatch batch;
+  batch.size = loads.size();
   if (components > 1) {
     constexpr int mostGroups = 64;
     batch.groups = std::clamp(problem.devices, static_cast<int>(components), mostGroups);
