@@ -117,7 +117,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigne
   pipeline.run(module, modules);
 }
 
-LogicalResult emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream, const CodegenOptions &options) {
+FailureOr<SmallVector<char, 0>> emitObject(ModuleOp module, const CodegenOptions &options) {
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(module, options);
   if (!machine)
     return failure();
@@ -131,11 +131,13 @@ LogicalResult emitObject(ModuleOp module, llvm::raw_pwrite_stream &stream, const
   code->setPIELevel(llvm::PIELevel::Large);
   optimize(*code, *machine, options.optimization);
 
+  SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager emission;
   if (machine->addPassesToEmitFile(emission, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return module.emitError() << "LLVM cannot write object files for " << machine->getTargetTriple().str();
   emission.run(*code);
-  return success();
+  return object;
 }
 
 } // namespace braid

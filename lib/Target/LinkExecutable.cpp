@@ -9,6 +9,8 @@
 
 #include "LibraryDirs.h"
 
+#include "braid/Target/OutputFile.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -70,29 +72,31 @@ LogicalResult linkExecutable(MLIRContext *context, StringRef objectPath, StringR
   command.insert(command.end(), {"-L" + runtime, "-lbraid_rt", "-Wl,-rpath," + runtime});
   for (const std::string &dir : torchDirs())
     command.push_back("-Wl,-rpath," + dir);
-  command.insert(command.end(), {"-Wl,--gc-sections", "-o", outputPath.str()});
+  command.insert(command.end(), {"-Wl,--gc-sections", "-o"});
 
   // What the driver prints goes to a file, which ends with this call.
   SmallString<128> log;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("braid-link", "log", log))
     return mlir::emitError(loc) << "cannot make a temporary file: " << error.message();
   llvm::scope_exit removeLog([&] { llvm::sys::fs::remove(log); });
-  std::vector<StringRef> arguments(command.begin(), command.end());
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(log), StringRef(log)};
-  std::string error;
-  int status = llvm::sys::ExecuteAndWait(*driver, arguments, std::nullopt, redirects, 0, 0, &error);
-  if (status == 0)
-    return success();
-
-  llvm::sys::fs::remove(outputPath);
-  auto output = llvm::MemoryBuffer::getFile(log);
-  StringRef printed = output ? (*output)->getBuffer().trim() : StringRef();
-  InFlightDiagnostic diagnostic = mlir::emitError(loc);
-  diagnostic << "linking '" << outputPath << "' failed ("
-             << (status < 0 ? error : "exit status " + std::to_string(status)) << "): " << llvm::join(command, " ");
-  if (!printed.empty())
-    diagnostic << "\n" << printed;
-  return diagnostic;
+  plan::Status linked = replaceFile(outputPath, [&](StringRef path) -> plan::Status {
+    std::vector<StringRef> arguments(command.begin(), command.end());
+    arguments.push_back(path);
+    std::optional<StringRef> redirects[] = {StringRef(), StringRef(log), StringRef(log)};
+    std::string error;
+    int status = llvm::sys::ExecuteAndWait(*driver, arguments, std::nullopt, redirects, 0, 0, &error);
+    if (status == 0)
+      return {};
+    std::string why = "linking '" + outputPath.str() + "' failed (" +
+                      (status < 0 ? error : "exit status " + std::to_string(status)) +
+                      "): " + llvm::join(arguments, " ");
+    auto output = llvm::MemoryBuffer::getFile(log);
+    StringRef printed = output ? (*output)->getBuffer().trim() : StringRef();
+    return plan::Error{printed.empty() ? why : why + "\n" + printed.str()};
+  });
+  if (!linked)
+    return mlir::emitError(loc) << linked.error();
+  return success();
 }
 
 } // namespace braid

@@ -36,22 +36,37 @@ static plan::Status takeError(raw_fd_ostream &stream, const Twine &where) {
   return plan::Error{("cannot write " + where + ": " + why).str()};
 }
 
+plan::Status replaceFile(StringRef output, function_ref<plan::Status(StringRef path)> make) {
+  sys::fs::file_status status;
+  if (!sys::fs::status(output, status) && status.type() != sys::fs::file_type::regular_file)
+    return make(output); // a device or a pipe has no place to take
+  SmallString<128> path;
+  if (std::error_code code = sys::fs::createUniqueFile(output + "-%%%%%%.tmp", path))
+    return plan::Error{("cannot write '" + output + "': " + code.message()).str()};
+  plan::Status made = make(path);
+  if (made)
+    if (std::error_code code = sys::fs::rename(path, output))
+      made = plan::Error{("cannot write '" + output + "': " + code.message()).str()};
+  if (!made)
+    sys::fs::remove(path);
+  return made;
+}
+
 plan::Status writeOutput(StringRef output, function_ref<void(raw_ostream &)> write) {
   if (output == "-") {
     write(outs());
     outs().flush();
     return takeError(outs(), "to standard output");
   }
-  std::error_code code;
-  raw_fd_ostream stream(output, code);
-  if (code)
-    return plan::Error{("cannot write '" + output + "': " + code.message()).str()};
-  write(stream);
-  stream.close();
-  plan::Status status = takeError(stream, "'" + output + "'");
-  if (!status)
-    sys::fs::remove(output);
-  return status;
+  return replaceFile(output, [&](StringRef path) -> plan::Status {
+    std::error_code code;
+    raw_fd_ostream stream(path, code);
+    if (code)
+      return plan::Error{("cannot write '" + output + "': " + code.message()).str()};
+    write(stream);
+    stream.close();
+    return takeError(stream, "'" + output + "'");
+  });
 }
 
 } // namespace braid

@@ -10,6 +10,7 @@
 #include "braid/Dialect/Rt/IR/RtDialect.h"
 #include "braid/Dialect/Rt/Transforms/Passes.h"
 #include "braid/Target/Executable.h"
+#include "braid/Target/OutputFile.h"
 #include "runtime/aten/Convert.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -85,12 +86,9 @@ std::string compile(StringRef name, bool emitMain, std::vector<std::string> argu
   llvm::sys::fs::createUniqueDirectory("braid-test", folder);
   object = folder;
   llvm::sys::path::append(object, "program.o");
-  std::error_code error;
-  {
-    llvm::raw_fd_ostream stream(object, error);
-    if (error || failed(braid::emitObject(*module, stream, {})))
-      return "";
-  }
+  FailureOr<SmallVector<char, 0>> code = braid::emitObject(*module, {});
+  if (failed(code) || !braid::writeOutput(object, [&](llvm::raw_ostream &os) { os.write(code->data(), code->size()); }))
+    return "";
   SmallString<128> output = folder;
   llvm::sys::path::append(output, name);
   braid::LinkOptions options;
@@ -251,9 +249,23 @@ TEST(Executable, SaysWhyLinkingFailed) {
   MLIRContext context;
   std::string said;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { said = diagnostic.str(); });
-  EXPECT_TRUE(failed(braid::linkExecutable(&context, "missing.o", "missing", {})));
+  SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("braid-test", folder));
+  std::string output = (folder + "/earlier").str();
+  ASSERT_TRUE(braid::writeOutput(output, [](llvm::raw_ostream &os) { os << "an earlier program"; }));
+  EXPECT_TRUE(failed(braid::linkExecutable(&context, "missing.o", output, {})));
   EXPECT_NE(said.find("missing.o"), std::string::npos) << said;
-  EXPECT_NE(said.find("linking 'missing' failed"), std::string::npos) << said;
+  EXPECT_NE(said.find("linking '" + output + "' failed"), std::string::npos) << said;
+  // The earlier program is still there, and nothing beside it.
+  auto kept = llvm::MemoryBuffer::getFile(output);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ((*kept)->getBuffer(), "an earlier program");
+  std::error_code code;
+  int files = 0;
+  for (llvm::sys::fs::directory_iterator entry(folder, code), end; entry != end && !code; entry.increment(code))
+    ++files;
+  EXPECT_EQ(files, 1);
+  llvm::sys::fs::remove_directories(folder);
 
   braid::LinkOptions options;
   options.runtimeLibraryDir = "nowhere";

@@ -243,32 +243,24 @@ int main(int argc, char **argv) {
       return printModule(*module);
   }
 
+  braid::CodegenOptions codegen;
+  codegen.march = march;
+  mlir::FailureOr<SmallVector<char, 0>> object = braid::emitObject(*module, codegen);
+  if (failed(object))
+    return 1;
   std::string objectFile = outputFile;
+  FileRemover removeObject;
   if (emitKind == Emit::Executable) {
     SmallString<128> temporary;
     if (std::error_code code = sys::fs::createTemporaryFile("braid", "o", temporary))
       return fail("cannot make a temporary file: " + code.message());
     objectFile = std::string(temporary);
-  }
-  FileRemover removeObject;
-  if (emitKind == Emit::Executable)
     removeObject.setFile(objectFile);
-  {
-    std::error_code code;
-    raw_fd_ostream stream(objectFile, code);
-    if (code)
-      return fail("cannot write '" + objectFile + "': " + code.message());
-    braid::CodegenOptions codegen;
-    codegen.march = march;
-    if (failed(braid::emitObject(*module, stream, codegen)))
-      return 1;
-    stream.close();
-    if (stream.has_error()) {
-      std::string why = stream.error().message();
-      stream.clear_error();
-      return fail("cannot write '" + objectFile + "': " + why);
-    }
   }
+  braid::plan::Status written =
+      braid::writeOutput(objectFile, [&](raw_ostream &os) { os.write(object->data(), object->size()); });
+  if (!written)
+    return fail(written.error());
   times.lap("object");
   if (emitKind == Emit::Executable) {
     if (failed(braid::linkExecutable(&context, objectFile, outputFile, braid::LinkOptions())))

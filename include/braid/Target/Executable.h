@@ -42,12 +42,13 @@ struct LinkOptions {
 /// What emitObject needs in the context's registry.
 void registerCodegenTranslations(mlir::DialectRegistry &registry);
 
-/// Writes an ELF object. Fails after an error at the module.
-llvm::LogicalResult emitObject(mlir::ModuleOp module, llvm::raw_pwrite_stream &stream, const CodegenOptions &options);
+/// An ELF object. Fails after an error at the module.
+llvm::FailureOr<llvm::SmallVector<char, 0>> emitObject(mlir::ModuleOp module, const CodegenOptions &options);
 
 /// Links an object into an executable, by running the first of clang++-22, clang++ and c++ on the PATH, without a
 /// shell. The folders of LibTorch and what it needs are BRAID_TORCH_LIBRARY_DIRS (separated by colons), or those that
-/// braid was built with. Fails after an error with the command and what it printed; the output file is then removed.
+/// braid was built with. Fails after an error with the command and what it printed; what the output file held is then
+/// still there.
 llvm::LogicalResult linkExecutable(mlir::MLIRContext *context, llvm::StringRef objectPath, llvm::StringRef outputPath,
                                    const LinkOptions &options);
 

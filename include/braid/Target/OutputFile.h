@@ -21,8 +21,11 @@ namespace braid {
 /// before the work is done. "-" is standard output.
 plan::Status checkOutput(llvm::StringRef output, llvm::ArrayRef<llvm::StringRef> inputs);
 
-/// Writes a file or, for "-", to standard output. An error where not everything could be written; the file is then
-/// removed.
+/// Has `make` fill a new file beside `output` and puts it in its place: what was there stays until the new file is
+/// whole, and for good after an error.
+plan::Status replaceFile(llvm::StringRef output, llvm::function_ref<plan::Status(llvm::StringRef path)> make);
+
+/// Writes a file, by replaceFile(), or, for "-", to standard output. An error where not everything could be written.
 plan::Status writeOutput(llvm::StringRef output, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
 } // namespace braid
