@@ -42,6 +42,7 @@ def main():
         "compile-time": ("braidc against torch.compile's cold first call", ["compile_time.py", "--build", build]),
         "depth": ("compile time and binary size for 4, 16, 64 equal layers", ["depth.py", "--build", build]),
         "large-import": ("import of 200 layers and 2 GB", ["large_import.py", "--build", build]),
+        "recompute": ("memory and time of a step under each policy of recomputation", ["recompute.py", "--build", build]),
         "step-gpt2": ("a training step beside PyTorch's, eager and torch.compile", step(build, "gpt2", "small", 30)),
         "step-llava": ("the same for the multimodal model", step(build, "llava_dyn", "small", 30)),
         "step-tiny-llama": ("the same where small operators dominate", step(build, "llama", "tiny", 300)),

@@ -87,7 +87,9 @@ def parity(build, args):
     # With --full also batches whose dims change (models whose trace is right for one size only are skipped there), and
     # more stages and micro-batches.
     more_of_both = ["--full", "--batch", "8", "--layout", "4", "2x4", "4x4"]
-    for more in [["--full"], ["--full", "--vary"], more_of_both] if args.full else [[]]:
+    recompute = ["--optimizer", "sgd", "--recompute", "selective", "full"]
+    again = [*recompute, "--full", "--layout", "1", "2x2"] if args.full else ["gpt2", *recompute, "--layout", "2x2"]
+    for more in [*([["--full"], ["--full", "--vary"], more_of_both] if args.full else [[]]), again]:
         report.unlink(missing_ok=True)
         command = [sys.executable, TESTS / "Zoo" / "parity.py", "--build", build, "--jobs", args.jobs, "--json", report, *more]
         code = stream(command)

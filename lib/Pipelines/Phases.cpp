@@ -68,12 +68,17 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     manager.addPass(createOutlineUnits());
     addVerifier(manager, phase);
     return;
-  case Phase::Differentiate:
+  case Phase::Differentiate: {
     manager.addPass(createDecompose());
-    manager.addPass(createDifferentiate());
+    DifferentiateOptions differentiate;
+    differentiate.planFile = options.plan;
+    differentiate.recompute = options.recompute;
+    manager.addPass(createDifferentiate(differentiate));
     manager.addNestedPass<func::FuncOp>(createCSEPass());
+    manager.addPass(createRecompute());
     addVerifier(manager, phase);
     return;
+  }
   case Phase::Pipe: {
     pipe::FormStagesOptions stages;
     stages.stages = options.stages;
@@ -113,13 +118,12 @@ void registerPhasePipelines() {
   for (auto &[phase, text] : phases) {
     std::string name = ("braid-phase-" + getPhaseName(phase)).str();
     Phase which = phase;
-    PassPipelineRegistration<PhaseOptions>(
-        name, text, [which](OpPassManager &manager, const PhaseOptions &options) {
-          // Files may have been written by a person: what the phase assumes is checked first.
-          if (which <= Phase::Pipe)
-            addVerifier(manager, static_cast<Phase>(static_cast<int>(which) - 1));
-          buildPhase(manager, which, options);
-        });
+    PassPipelineRegistration<PhaseOptions>(name, text, [which](OpPassManager &manager, const PhaseOptions &options) {
+      // Files may have been written by a person: what the phase assumes is checked first.
+      if (which <= Phase::Pipe)
+        addVerifier(manager, static_cast<Phase>(static_cast<int>(which) - 1));
+      buildPhase(manager, which, options);
+    });
   }
 }
 

@@ -211,6 +211,8 @@ plan::Status Executor::run(const plan::Action &action) {
   switch (action.kind) {
   case ActionKind::Forward:
     return forward(action);
+  case ActionKind::Recompute:
+    return recompute(action);
   case ActionKind::BackwardInput:
     return backwardInput(action);
   case ActionKind::BackwardWeight:
@@ -309,6 +311,22 @@ plan::Status Executor::forward(const plan::Action &action) {
   if (stage.backward || stage.backwardInput)
     residuals[action.stage][m].assign(std::make_move_iterator(results->begin() + made),
                                       std::make_move_iterator(results->end()));
+  return {};
+}
+
+/// What was kept becomes the residuals. Without a function for it this is the beginning of the backward, which comes
+/// next.
+plan::Status Executor::recompute(const plan::Action &action) {
+  const ModelStage &stage = program.stages[action.stage];
+  if (!stage.replay)
+    return {};
+  std::vector<Tensor> kept = std::move(residuals[action.stage][action.microbatch]);
+  std::vector<braid_tensor> operands = parameterOperands(stage);
+  append(operands, kept);
+  plan::Result<std::vector<Tensor>> results = call(stage.replay, action.microbatch, operands, stage.replayed);
+  if (!results)
+    return plan::Error{results.error()};
+  residuals[action.stage][action.microbatch] = std::move(*results);
   return {};
 }
 

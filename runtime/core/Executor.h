@@ -73,6 +73,7 @@ private:
   template <typename Wanted> plan::Status runRow(const std::string &when, const Wanted &wanted);
   plan::Status run(const plan::Action &action);
   plan::Status forward(const plan::Action &action);
+  plan::Status recompute(const plan::Action &action);
   plan::Status backwardInput(const plan::Action &action);
   plan::Status backwardWeight(const plan::Action &action);
   plan::Status fullBackward(const plan::Action &action);

@@ -275,6 +275,14 @@ private:
     stage.backwardInput = optionalFunction(node, "backward_input");
     stage.backwardWeight = optionalFunction(node, "backward_weight");
     stage.backward = optionalFunction(node, "backward");
+    if (node.has("recompute"))
+      for (const JsonNode &policy : node["recompute"].list())
+        stage.recomputes |= policy.string() != "none";
+    stage.replay = optionalFunction(node, "replay");
+    if (stage.replay)
+      stage.replayed = static_cast<int>(node["replayed"].integer(0, 1 << 24));
+    if (stage.replay && !stage.recomputes)
+      node["replay"].fail("is there, and no unit recomputes anything");
     for (int edge : stage.edgesIn) {
       if (program.edges[edge].to != number)
         node["edges_in"].fail(text("holds edge ", edge, ", which goes to stage ", program.edges[edge].to));
@@ -340,7 +348,29 @@ private:
       for (const plan::Action &action : schedule->rows[rank])
         checkAction(node["rows"], rank, action);
     program.schedule = std::move(*schedule);
+    checkRecomputation(node["rows"]);
     checkUpdate(node["rows"]);
+  }
+
+  /// A backward reads what was recomputed. Where it does that itself, RECOMPUTE is its beginning.
+  void checkRecomputation(const JsonNode &node) {
+    using plan::ActionKind;
+    for (size_t rank = 0; rank < program.schedule.rows.size(); ++rank) {
+      const std::vector<plan::Action> &row = program.schedule.rows[rank];
+      for (auto action = row.begin(); action != row.end(); ++action) {
+        bool reads = action->kind == ActionKind::FullBackward || action->kind == ActionKind::BackwardInput;
+        const ModelStage &stage = program.stages[action->stage];
+        if (!reads || !stage.recomputes)
+          continue;
+        auto found = std::find_if(row.begin(), action, [&](const plan::Action &before) {
+          return before.kind == ActionKind::Recompute && before.stage == action->stage &&
+                 before.microbatch == action->microbatch;
+        });
+        if (found == action || (!stage.replay && found + 1 != action))
+          node.fail(text("has ", action->str(), " for rank ", rank, " without RECOMPUTE", stage.replay ? "" : " right",
+                         " before it"));
+      }
+    }
   }
 
   /// A table without an update would train nothing and say so nowhere.
@@ -395,6 +425,9 @@ private:
         refuse("and the stage has no backward");
       break;
     case ActionKind::Recompute:
+      if (!stage.recomputes)
+        refuse("and the stage recomputes nothing");
+      break;
     case ActionKind::Unshard:
     case ActionKind::Reshard:
     case ActionKind::ReduceGrad:

@@ -63,7 +63,10 @@ struct ModelStage {
   bool loss = false;
   std::vector<int> states; // buffers whose new value forward gives
   int residuals = 0, carries = 0;
+  bool recomputes = false; // RECOMPUTE stands before each backward
+  int replayed = 0;        // results of `replay`, which backward functions take as residuals
   braid_function forward = nullptr;
+  braid_function replay = nullptr; // null: backward functions recompute themselves
   braid_function backwardInput = nullptr, backwardWeight = nullptr, backward = nullptr; // null: nothing to do
 };
 

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/data/Metrics.h"
+#include "runtime/aten/Allocator.h"
 #include "runtime/core/Text.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <sys/resource.h>
@@ -65,6 +67,8 @@ plan::Status MetricsFile::write(const StepMetrics &metrics) {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     line["peak_mib"] = usage.ru_maxrss / 1024; // resident, of rank 0's process
+  if (size_t peak = allocatorStatistics().peak)
+    line["tensor_mib"] = std::round(peak * 10 / 1048576.0) / 10;
   return writeLine(line.dump() + "\n");
 }
 

@@ -89,6 +89,16 @@ TEST_F(ProgramTest, BrokenPlans) {
   expectError([](json &p) { p["schedule"]["rows"][1] = "1F0,1F1,1B0,1B1,1STEP"; }, "for rank 1 has no NORM");
   expectError([](json &p) { p["schedule"]["rows"][1] = "1F0,1F1,1B0,1B1,1NORM"; },
               "middle.weight is updated and its stage 1 has no STEP");
+  auto recompute = [](json &p, const char *row) {
+    p["stages"][1]["recompute"] = {"full"};
+    p["schedule"]["rows"][1] = row;
+  };
+  expectError([](json &p) { p["schedule"]["rows"][1] = "1F0,1RECOMPUTE0"; }, "and the stage recomputes nothing");
+  expectError([&](json &p) { recompute(p, "1F0,1F1,1B0,1B1"); },
+              "has 1B0 for rank 1 without RECOMPUTE right before it");
+  expectError([&](json &p) { recompute(p, "1F0,1RECOMPUTE0,1F1,1B0"); }, "without RECOMPUTE right before it");
+  expectError([&](json &p) { recompute(p, "1F0,1F1,1RECOMPUTE0,1B0,1RECOMPUTE1,1B1"); }, "has no NORM");
+  expectError([](json &p) { p["stages"][1]["replay"] = p["stages"][1]["forward"]; }, "has no 'replayed'");
   expectError([](json &p) { p["optimizer"]["kind"] = "adam"; }, "optimizer.kind cannot be used");
 }
 

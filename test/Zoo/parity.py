@@ -1,9 +1,9 @@
 """The parity matrix: zoo models, compiled and trained by braid, against what PyTorch computed.
 
-    python parity.py [MODEL ...] [--optimizer sgd adamw] [--layout 1 2 2x2] [--vary] [--full] [--jobs 2] ...
+    python parity.py [MODEL ...] [--optimizer sgd adamw] [--layout 1 2 2x2] [--recompute none full] [--vary] [--full] ...
 
 A cell is a model, an optimizer and a layout: `1` is one rank, `2` is two stages on two ranks, `2x2` the same with two
-micro-batches. Each is compiled with braidc, trained for three steps and compared by compare.py; one line a cell.
+micro-batches. With --recompute also a policy, and every policy must give the bits of `none`. Each is compiled with braidc, trained for three steps and compared by compare.py; one line a cell.
 Without names the models of the gate, which must all pass; --full takes the whole zoo. A model outside the gate that
 the compiler refuses in words counts as skipped, and the words are printed; a crash is a failure anywhere.
 """
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import torch
 from compare import compare
+from safetensors.torch import load_file
 
 HERE = Path(__file__).resolve().parent
 GATE = ["gpt2", "llama", "vit", "llava_dyn", "mlp", "two_tower", "convnet", "rare_ops", "elementwise", "elementwise_f32"]
@@ -140,6 +141,23 @@ def make_cases(wanted, jobs):
         return {out: why for out, future in made.items() if (why := future.result())}
 
 
+def unequal_bits(out, reference):
+    """Of two runs: the first loss or tensor whose bits differ, or None."""
+    if not (reference / "metrics.jsonl").exists():
+        return "that run failed"
+    losses = [[json.loads(line)["loss"] for line in (at / "metrics.jsonl").open()] for at in (out, reference)]
+    if losses[0] != losses[1]:
+        return f"losses {losses[0]} and {losses[1]}"
+    for name in "gradients.safetensors", "model.safetensors":
+        own, other = load_file(out / name), load_file(reference / name)
+        if set(own) != set(other):
+            return f"names in {name}"
+        for key in own:
+            if own[key].numpy().tobytes() != other[key].numpy().tobytes():
+                return f"{key} in {name}"
+    return None
+
+
 class Matrix:
     def __init__(self, args):
         self.args = args
@@ -157,16 +175,26 @@ class Matrix:
     def variant(self):
         return "-vary" * self.args.vary + (f"-batch{self.args.batch}" if self.args.batch else "")
 
-    def note(self, model, optimizer, layout, status, start, message):
-        name = f"{model} {optimizer} {layout}{self.variant.replace('-', ' ')}"
+    def note(self, model, optimizer, layout, policy, status, start, message):
+        again = "" if policy == "none" else f" {policy}"
+        name = f"{model} {optimizer} {layout}{again}{self.variant.replace('-', ' ')}"
         with self.lock:
             self.cells.append(Cell(name, status, round(time.perf_counter() - start, 2), message))
             word = {"passed": "ok", "failed": "FAIL", "skipped": "skip"}[status]
             print(f"{word:5} {name:28} {message}", flush=True)
 
-    def program(self, model, layout):
+    def folder(self, model, layout, policy):
+        again = "" if policy == "none" else f"-{policy}"
+        return self.build / "parity" / f"{model}-{self.dtype(model)}{self.variant}-{layout}{again}"
+
+    def programs(self, model, layout):
+        # Others are compared with none, which comes first.
+        for policy in self.args.recompute:
+            self.program(model, layout, policy)
+
+    def program(self, model, layout, policy):
         """Compiles one program and trains it once for each optimizer."""
-        work = self.build / "parity" / f"{model}-{self.dtype(model)}{self.variant}-{layout}"
+        work = self.folder(model, layout, policy)
         work.mkdir(parents=True, exist_ok=True)
         refused = "failed" if model in GATE else "skipped"
         if layout.microbatches > 1 and model in UNDIVIDED:
@@ -177,23 +205,24 @@ class Matrix:
         start = time.perf_counter()
         try:
             compiled = call(
-                [*braidc, *layout.options, *self.args.braidc_options, "-o", binary],
+                [*braidc, *layout.options, "--recompute", policy, *self.args.braidc_options, "-o", binary],
                 work / "compile.log", self.args.timeout, refused,
             )  # fmt: skip
         except Stop as stop:
             for optimizer in self.args.optimizer:
-                self.note(model, optimizer, layout, stop.status, start, stop.message)
+                self.note(model, optimizer, layout, policy, stop.status, start, stop.message)
             return
         for optimizer in self.args.optimizer:
             start = time.perf_counter()
             try:
-                self.note(model, optimizer, layout, *self.train(model, optimizer, layout, binary, compiled, refused, start))
+                result = self.train(model, optimizer, layout, policy, binary, compiled, refused)
+                self.note(model, optimizer, layout, policy, result[0], start, result[1])
             except Stop as stop:
                 # A varied batch may have fewer samples than there are micro-batches.
                 few = self.args.vary and "give at least as many samples" in stop.message
-                self.note(model, optimizer, layout, "skipped" if few else stop.status, start, stop.message)
+                self.note(model, optimizer, layout, policy, "skipped" if few else stop.status, start, stop.message)
 
-    def train(self, model, optimizer, layout, binary, compiled, refused, start):
+    def train(self, model, optimizer, layout, policy, binary, compiled, refused):
         case, out = self.case(model, optimizer), binary.parent / optimizer
         for stale in "metrics.jsonl", "gradients.safetensors", "model.safetensors":
             (out / stale).unlink(missing_ok=True)
@@ -207,7 +236,12 @@ class Matrix:
         result = compare(case, out, TOLERANCE[self.dtype(model)])
         times = f"compile {compiled:.1f} s, train {trained:.1f} s"
         lacks = f"  missing or wrong: {result.lacks()}" if result.missing else ""
-        return "passed" if result.same else "failed", start, f"{result.differences()}  {times}{lacks}"
+        bits = ""
+        if result.same and policy != "none":
+            unequal = unequal_bits(out, self.folder(model, layout, "none") / optimizer)
+            bits = f"  not the bits of none: {unequal}" if unequal else "  the bits of none"
+        status = "passed" if result.same and not bits.startswith("  not") else "failed"
+        return status, f"{result.differences()}  {times}{lacks}{bits}"
 
     def run(self, models):
         wanted = {
@@ -223,11 +257,11 @@ class Matrix:
             why = next((impossible[c] for o in self.args.optimizer if (c := self.case(model, o)) in impossible), None)
             for layout in self.args.layout:
                 if why:
-                    self.note(model, "/".join(self.args.optimizer), layout, "skipped", start, why)
+                    self.note(model, "/".join(self.args.optimizer), layout, "none", "skipped", start, why)
                 else:
                     programs.append((model, layout))
         with ThreadPoolExecutor(self.args.jobs) as pool:
-            list(pool.map(lambda program: self.program(*program), programs))
+            list(pool.map(lambda program: self.programs(*program), programs))
 
 
 def main():
@@ -235,6 +269,7 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--optimizer", nargs="+", default=["sgd", "adamw"], choices=["sgd", "adamw"])
     parser.add_argument("--layout", nargs="+", type=Layout.parse, default=[Layout(1, 1), Layout(2, 1), Layout(2, 2)])
+    parser.add_argument("--recompute", nargs="+", default=["none"], choices=["none", "selective", "full"])
     parser.add_argument("--dtype", default="float64", choices=list(TOLERANCE))
     parser.add_argument("--vary", action="store_true", help="batches whose dims change from step to step")
     parser.add_argument("--batch", type=int, help="samples a batch, instead of the model's own number")
@@ -248,6 +283,7 @@ def main():
     braidc = args.build / "bin" / "braidc"
     if not braidc.exists():
         parser.error(f"{braidc} is missing; ./run build makes it")
+    args.recompute = ["none", *(policy for policy in args.recompute if policy != "none")]
     torch.set_num_threads(1)
     matrix = Matrix(args)
     models = args.models or GATE

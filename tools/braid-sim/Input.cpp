@@ -33,6 +33,12 @@ void sim::addInput(CLI::App *command, Input &input) {
                       "Part of a multimodal model, instead of --ranks: NAME:RANKS[:READERS[:FLAGS]] as in "
                       "vision:0-1:llm:defers, llm:2-5; flags are frozen, defers and lanes");
   command->add_option("--eager", input.eager, "Micro-batches in flight in stages that defer, where 1f1b has fewer");
+  command
+      ->add_option("--recompute", input.recompute,
+                   "Stages keep a checkpoint and compute the rest again: none, with_backward (layer by layer), early "
+                   "(before the gradient comes)")
+      ->check(CLI::IsMember({"none", "with_backward", "early"}))
+      ->capture_default_str();
   command->add_option("-t,--table", input.table, "Read this CSV file instead: one row per rank, as PyTorch writes it");
   command->add_option("--edge", input.edges, "An edge FROM:TO besides those between neighbours, for --table");
   command->add_option("--frozen", input.frozen, "Stages without a backward, for --table");
@@ -50,6 +56,14 @@ void sim::addCosts(CLI::App *command, Input &input) {
   command->add_option("-c,--latency", input.latency, "Time from one rank to another")->capture_default_str();
   command->add_option("--activation", input.activation, "Memory that a stage's forward makes")->capture_default_str();
   command->add_option("--kept", input.kept, "Of it, what waits for the weight gradient; -1: all")
+      ->capture_default_str();
+  command->add_option("--checkpoint", input.checkpoint, "Memory that a forward makes where the rest is recomputed")
+      ->capture_default_str();
+  command
+      ->add_option("--replayed", input.replayed,
+                   "Of that rest, what is there at a time with --recompute with_backward; -1: all")
+      ->capture_default_str();
+  command->add_option("--recomputation", input.recomputation, "Duration of a stage's recomputation; -1: its forward's")
       ->capture_default_str();
   command->add_option("--links", input.links, "What messages at one time do to each other: free, serial, ports")
       ->check(CLI::IsMember({"free", "serial", "ports"}))
@@ -86,9 +100,11 @@ Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &opt
     request.components.push_back(std::move(*component));
   }
   if (input.table.empty()) {
-    GenerateOptions eager = options;
-    eager.eager = input.eager;
-    return makeSchedule(request, eager);
+    GenerateOptions more = options;
+    more.eager = input.eager;
+    more.recomputeEarly = input.recompute == "early";
+    request.recomputes = input.recompute != "none";
+    return makeSchedule(request, more);
   }
   Result<std::string> text = readFile("table", input.table);
   if (!text)
@@ -186,6 +202,10 @@ Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
     cost.weight = input.weights.empty() ? input.weight : input.weights[stage];
     cost.activation = input.activation;
     cost.kept = input.kept;
+    cost.checkpoint = input.checkpoint;
+    cost.recompute = input.recomputation;
+    if (input.recompute == "with_backward")
+      cost.replayed = input.replayed < 0 ? std::max(0.0, input.activation - input.checkpoint) : input.replayed;
     if (cost.forward < 0 || cost.input < 0 || cost.weight < 0 || cost.activation < 0)
       return Error{"durations and memory may not be negative"};
   }

@@ -26,6 +26,8 @@ struct Input {
   int eager = 0;
   std::vector<int> frozen;
   int staleness = -1, weightVersions = -1;
+  std::string recompute = "none"; // none, with_backward, early
+  double checkpoint = 0, replayed = -1, recomputation = -1;
   double forward = 1, input = 1, weight = 1, latency = 0, activation = 1, kept = -1;
   std::string overlap = "atomic", links = "free", durations;
   double bytes = 0, timePerByte = 0, boundaryBytes = -1, deferredShare = 0.5;

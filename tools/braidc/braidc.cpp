@@ -40,6 +40,10 @@ static cl::opt<int> microbatches("microbatches", cl::desc("Micro-batches of a st
                                  cl::init(0), cl::cat(category));
 static cl::opt<std::string> schedule("schedule", cl::desc("1f1b or gpipe (default: the plan's, or 1f1b)"),
                                      cl::cat(category));
+static cl::opt<std::string> recompute("recompute",
+                                      cl::desc("What backward computes again: none, selective or full, "
+                                               "for all units (default: the plan's, or none)"),
+                                      cl::cat(category));
 static cl::opt<std::string> device("device", cl::desc("cpu"), cl::init("cpu"), cl::cat(category));
 static cl::opt<std::string> march("march", cl::desc("Processor of the compiled code, as clang's -march"),
                                   cl::init("x86-64"), cl::cat(category));
@@ -192,6 +196,8 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "Compiles a TorchScript training model into a training binary\n");
   if (device != "cpu")
     return fail("device '" + device + "' is not built: only cpu is (use --device cpu)");
+  if (!recompute.empty() && recompute != "none" && recompute != "selective" && recompute != "full")
+    return fail("recompute is '" + recompute + "'; there are none, selective and full");
   bool toFile = emitKind == Emit::Executable || emitKind == Emit::Object;
   bool onlyReport = toFile && reportOpaque && outputFile.empty();
   if (toFile && outputFile.empty() && !onlyReport)
@@ -224,6 +230,7 @@ int main(int argc, char **argv) {
   options.stages = stages;
   options.microbatches = microbatches;
   options.schedule = schedule;
+  options.recompute = recompute;
   options.plan = planFile;
   options.device = device;
   static const std::pair<braid::Phase, Emit> phases[] = {

@@ -10,6 +10,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def Recompute : Pass<"braid-recompute", "::mlir::ModuleOp"> {
+  let summary = "Divides forward functions into what is kept and what is computed again";
+  let description = [{
+    For each derivative with a policy: forward keeps fewer values, and a function `recompute` gives the residuals from
+    them. `full` keeps the unit's inputs. `selective` keeps the fewest bytes (in the example) from which ops that are
+    cheap lead to every residual: those of at most 16 operations for each element that they read or write.
+
+    Kernels of the function are formed first, and a kernel is kept or computed again as a whole: so both parts run the
+    very same code as a forward without recomputation, and give the same bits.
+    ```mlir
+    braid.derivative @Layer forward(@Layer.forward) input(...) {policy = "full"}
+    braid.derivative @Layer forward(@Layer.forward) recompute(@Layer.recompute) input(...) {policy = "full"}   // after
+    ```
+  }];
+  let options = [Option<"kernels", "kernels", "bool", "true", "Fuse elementwise ops into kernels">];
+  let dependentDialects = ["::braid::rt::RtDialect", "::mlir::math::MathDialect"];
+  let statistics = [Statistic<"numDivided", "divided", "Forward functions divided">];
+}
+
 def BraidToRt : Pass<"braid-to-rt", "::mlir::ModuleOp"> {
   let summary = "Turns functions over tensors into runtime calls with explicit lifetimes";
   let description = [{

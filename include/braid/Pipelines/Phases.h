@@ -32,6 +32,9 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
                                llvm::cl::init(0)};
   Option<std::string> schedule{*this, "schedule", llvm::cl::desc("gpipe or 1f1b; empty: the plan's, or 1f1b"),
                                llvm::cl::init("")};
+  Option<std::string> recompute{*this, "recompute",
+                                llvm::cl::desc("none, selective or full for all units; empty: the plan's, or none"),
+                                llvm::cl::init("")};
   Option<std::string> plan{*this, "plan", llvm::cl::desc("plan.yaml"), llvm::cl::init("")};
   Option<std::string> device{*this, "device", llvm::cl::desc("cpu or cuda"), llvm::cl::init("cpu")};
 };

@@ -13,7 +13,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -38,8 +37,7 @@ class FunctionLowering {
 public:
   FunctionLowering(func::FuncOp function, StringAttr caller, const llvm::StringMap<int64_t> &symbols,
                    llvm::function_ref<StringAttr(ElementsAttr, Location)> constant,
-                   const llvm::DenseMap<StringAttr, StringAttr> &callers, ShapeAnalysis &shapes,
-                   KernelBuilder *kernels)
+                   const llvm::DenseMap<StringAttr, StringAttr> &callers, ShapeAnalysis &shapes, KernelBuilder *kernels)
       : function(function), caller(caller), symbols(symbols), constant(constant), callers(callers), shapes(shapes),
         kernels(kernels), builder(function.getContext()), handle(rt::TensorType::get(function.getContext())) {}
 
@@ -58,7 +56,7 @@ public:
     for (Operation &op : block)
       if (auto merge = dyn_cast<MergeRowsOp>(op); merge && failed(checkRows(merge)))
         return failure();
-    if (kernels && hasShapes())
+    if (!function->removeAttr(hasKernelsAttrName) && kernels && hasShapes())
       kernels->formKernels(block, [&](Operation *op) { return makeSite(op); });
     return success();
   }
@@ -72,8 +70,7 @@ public:
       if (failed(lower(&op)))
         return failure();
     }
-    function.setType(FunctionType::get(function.getContext(),
-                                       SmallVector<Type>(function.getNumArguments(), handle),
+    function.setType(FunctionType::get(function.getContext(), SmallVector<Type>(function.getNumArguments(), handle),
                                        SmallVector<Type>(function.getNumResults(), handle)));
     function.removeArgAttrsAttr();
     function.removeResAttrsAttr();
@@ -109,18 +106,7 @@ private:
     return success();
   }
 
-  rt::SiteAttr makeSite(Operation *op) {
-    auto own = op->getAttrOfType<StringAttr>(pathAttrName);
-    std::string path = own ? own.getValue().str() : "";
-    if (caller && !StringRef(path).starts_with(caller.getValue()))
-      path = path.empty() ? caller.getValue().str() : (caller.getValue() + "." + path).str();
-    auto file = op->getLoc()->findInstanceOf<FileLineColLoc>();
-    if (path.empty() && !file)
-      return nullptr;
-    return rt::SiteAttr::get(builder.getContext(), builder.getStringAttr(path),
-                             builder.getStringAttr(file ? llvm::sys::path::filename(file.getFilename()) : ""),
-                             file ? file.getLine() : 0);
-  }
+  rt::SiteAttr makeSite(Operation *op) { return braid::makeSite(op, caller); }
 
   void replace(Operation *op, Operation *by) {
     op->replaceAllUsesWith(by->getResults());
@@ -156,7 +142,10 @@ private:
       replace(op, rt::InvokeOp::create(builder, loc, handles(op), call.getCalleeAttr(), op->getOperands(), path));
       return success();
     }
-    if (auto launch = dyn_cast<rt::LaunchOp>(op)) { // made by prepare()
+    if (auto launch = dyn_cast<rt::LaunchOp>(op)) { // made by prepare(), or by braid-recompute, which knows no callers
+      if (rt::SiteAttr site = launch.getSiteAttr())
+        launch.setSiteAttr(rt::SiteAttr::get(builder.getContext(), pathBelow(caller, site.getModule()), site.getFile(),
+                                             site.getLine()));
       for (Value result : launch.getResults())
         result.setType(handle);
       return success();

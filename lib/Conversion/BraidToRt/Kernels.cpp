@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -35,6 +36,24 @@ struct KernelBuilder::Group {
   SmallVector<Expr, 4> space;
   bool reduces = false;
 };
+
+StringAttr pathBelow(StringAttr caller, StringAttr path) {
+  if (!caller || path.getValue().starts_with(caller.getValue()))
+    return path;
+  return path.empty() ? caller : StringAttr::get(path.getContext(), caller.getValue() + "." + path.getValue());
+}
+
+rt::SiteAttr makeSite(Operation *op, StringAttr caller) {
+  Builder builder(op->getContext());
+  auto own = op->getAttrOfType<StringAttr>(pathAttrName);
+  StringAttr path = pathBelow(caller, own ? own : builder.getStringAttr(""));
+  auto file = op->getLoc()->findInstanceOf<FileLineColLoc>();
+  if (path.empty() && !file)
+    return nullptr;
+  return rt::SiteAttr::get(builder.getContext(), path,
+                           builder.getStringAttr(file ? llvm::sys::path::filename(file.getFilename()) : ""),
+                           file ? file.getLine() : 0);
+}
 
 /// Whether `rows` is `space` with a last dim of 1.
 static bool isRowsOf(ArrayRef<Expr> rows, ArrayRef<Expr> space) {
@@ -203,6 +222,20 @@ private:
 };
 } // namespace
 
+/// Equal kernels have equal texts, but for their names.
+static std::string namelessText(rt::KernelOp kernel) {
+  StringAttr name = kernel.getSymNameAttr();
+  kernel.setSymName("kernel");
+  std::string text = textOf(kernel);
+  kernel.setSymNameAttr(name);
+  return text;
+}
+
+KernelBuilder::KernelBuilder(ModuleOp module, ShapeAnalysis &shapes) : module(module), shapes(shapes) {
+  for (auto kernel : module.getOps<rt::KernelOp>())
+    kernels.try_emplace(namelessText(kernel), kernel.getSymNameAttr());
+}
+
 void KernelBuilder::formKernels(Block &block, llvm::function_ref<rt::SiteAttr(Operation *)> makeSite) {
   std::vector<Group> groups;
   {
@@ -305,7 +338,7 @@ StringAttr KernelBuilder::makeKernel(const Group &group, llvm::SetVector<Value> 
   inputs = std::move(used);
   kernel.setInputs(inputKinds);
 
-  StringAttr &name = kernels[textOf(kernel)];
+  StringAttr &name = kernels[namelessText(kernel)];
   if (name) {
     kernel.erase();
     return name;

@@ -16,10 +16,19 @@
 
 namespace braid {
 
+/// On functions whose kernels are formed.
+inline constexpr llvm::StringLiteral hasKernelsAttrName = "braid.has_kernels";
+
+/// A path inside of a function that is called for one module only, `caller`; as it is where there are several (null).
+mlir::StringAttr pathBelow(mlir::StringAttr caller, mlir::StringAttr path);
+/// Where an op comes from, for messages.
+rt::SiteAttr makeSite(mlir::Operation *op, mlir::StringAttr caller);
+
 /// Makes rt.kernels of a module, one for equal bodies, and the launches of them.
 class KernelBuilder {
 public:
-  KernelBuilder(mlir::ModuleOp module, ShapeAnalysis &shapes) : module(module), shapes(shapes) {}
+  /// Kernels that the module has already are used again.
+  KernelBuilder(mlir::ModuleOp module, ShapeAnalysis &shapes);
 
   /// Replaces groups of elementwise ops and row reductions, over one space of elements and connected, by launches on
   /// the same tensors. `makeSite` says where an op comes from.

@@ -176,23 +176,26 @@ PlanSchedule readSchedule(const YAML::Node &node) {
   kinds.push_back("search");
   PlanSchedule schedule;
   YAML::Node kindNode = node;
-  readKeys(node, "schedule", {"kind", "microbatches", "directions", "chunks", "async", "table"},
-           [&](const std::string &entry, const YAML::Node &value) {
-             if (entry == "kind") {
-               schedule.kind = choiceOf(value, "schedule kind", kinds);
-               kindNode.reset(value);
-             } else if (entry == "microbatches") {
-               schedule.microbatches = static_cast<int>(integerOf(value, "microbatches", 1, maxMicrobatches));
-             } else if (entry == "directions") {
-               schedule.directions = static_cast<int>(integerOf(value, "directions", 1, 1 << 10));
-             } else if (entry == "chunks") {
-               schedule.chunks = static_cast<int>(integerOf(value, "chunks", 1, 1 << 10));
-             } else if (entry == "async") {
-               schedule.async = boolOf(value, "async");
-             } else {
-               schedule.table = textOf(value, "table");
-             }
-           });
+  readKeys(
+      node, "schedule", {"kind", "microbatches", "directions", "chunks", "async", "recompute", "table"},
+      [&](const std::string &entry, const YAML::Node &value) {
+        if (entry == "kind") {
+          schedule.kind = choiceOf(value, "schedule kind", kinds);
+          kindNode.reset(value);
+        } else if (entry == "microbatches") {
+          schedule.microbatches = static_cast<int>(integerOf(value, "microbatches", 1, maxMicrobatches));
+        } else if (entry == "directions") {
+          schedule.directions = static_cast<int>(integerOf(value, "directions", 1, 1 << 10));
+        } else if (entry == "chunks") {
+          schedule.chunks = static_cast<int>(integerOf(value, "chunks", 1, 1 << 10));
+        } else if (entry == "async") {
+          schedule.async = boolOf(value, "async");
+        } else if (entry == "recompute") {
+          schedule.recomputeEarly = choiceOf(value, "place of recomputation", {"with_backward", "early"}) == "early";
+        } else {
+          schedule.table = textOf(value, "table");
+        }
+      });
   bool stale = schedule.kind == "amdp" || schedule.kind == "amdp_split" || schedule.kind == "2bw";
   if (stale && !schedule.async)
     fail(kindNode, "schedule kind '" + schedule.kind +
@@ -339,10 +342,15 @@ PlanFile readRoot(const YAML::Node &root) {
           plan.masterPrecision = choiceOf(type, "master precision", {"fp64", "fp32"});
       });
     } else if (entry == "recompute") {
-      forEachEntry(value, "recompute", [&](const std::string &name, const YAML::Node &key, const YAML::Node &policy) {
-        plan.recompute.push_back(
-            {{name, locate(key.Mark())}, choiceOf(policy, "recompute policy", {"none", "selective", "full"})});
-      });
+      auto add = [&](const std::string &pattern, PlanLocation at, const YAML::Node &policy) {
+        plan.recompute.push_back({{pattern, at}, choiceOf(policy, "recompute policy", {"none", "selective", "full"})});
+      };
+      if (value.IsScalar())
+        add("*", locate(value.Mark()), value);
+      else
+        forEachEntry(value, "recompute", [&](const std::string &name, const YAML::Node &key, const YAML::Node &policy) {
+          add(name, locate(key.Mark()), policy);
+        });
     } else {
       plan.optimizer = readOptimizer(value);
     }

@@ -121,6 +121,26 @@ Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
   return {};
 }
 
+void addRecompute(const Pipeline &pipeline, Schedule &schedule, bool early) {
+  for (std::vector<Action> &row : schedule.rows) {
+    std::vector<Action> with;
+    for (const Action &action : row) {
+      bool again = (effect(action.kind) & doneInput) && pipeline.stages[action.stage].recomputes;
+      if (again) {
+        Action recompute = action;
+        recompute.kind = ActionKind::Recompute;
+        recompute.joinsNext = false;
+        auto at = with.end();
+        while (at != with.begin() && (at[-1].joinsNext || (early && isReceive(at[-1].kind))))
+          --at;
+        with.insert(at, recompute);
+      }
+      with.push_back(action);
+    }
+    row = std::move(with);
+  }
+}
+
 void addUpdate(const Pipeline &pipeline, Schedule &schedule, const GenerateOptions &options) {
   auto at = [&](ActionKind kind, int stage, int direction, int peer = -1) {
     Action action = compute(kind, stage, -1, direction);
@@ -181,6 +201,8 @@ Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, con
   if (options.messages)
     if (Status status = addMessages(pipeline, *schedule); !status)
       return Error{status.error()};
+  if (options.recompute)
+    addRecompute(pipeline, *schedule, options.recomputeEarly);
   // Tables that update inside, as AMDP's, have their steps already.
   bool steps = false;
   for (const std::vector<Action> &row : schedule->rows)

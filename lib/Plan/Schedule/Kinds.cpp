@@ -149,7 +149,7 @@ static Result<const Maker *> makerOf(const std::string &kind) {
 static Result<Schedule> finished(const Maker &maker, const Pipeline &pipeline, const ScheduleRequest &request,
                                  const GenerateOptions &options) {
   GenerateOptions plain = options;
-  plain.messages = plain.update = false;
+  plain.messages = plain.update = plain.recompute = false;
   return finish(pipeline, maker.schedule(pipeline, request, plain), options);
 }
 
@@ -173,6 +173,8 @@ Result<PlannedSchedule> makeSchedule(const ScheduleRequest &request, const Gener
                                                          : joinComponents(request.components, request.microbatches);
   if (!pipeline)
     return Error{pipeline.error()};
+  for (Stage &stage : pipeline->stages)
+    stage.recomputes = request.recomputes && stage.backward;
   Result<Schedule> schedule = finished(**maker, *pipeline, request, options);
   if (!schedule)
     return Error{schedule.error()};

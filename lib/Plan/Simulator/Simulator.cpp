@@ -221,7 +221,9 @@ private:
     const Action &action = row[index];
     if (isCompute(action.kind)) {
       bool block = action.joinsNext && index + 1 < row.size() && costs.overlap != Overlap::Sequential;
-      double inputs = inputsAt(rank, action);
+      // Layers that are recomputed one by one are so when their backward can run.
+      bool replay = costs.stage(action.stage).replayed >= 0 && isReplay(shape, row, index);
+      double inputs = inputsAt(rank, replay ? row[index + 1] : action);
       if (inputs == never)
         return false;
       double length = actionCosts.duration(action);

@@ -11,6 +11,8 @@
 #include "braid/Plan/Schedule/Dataflow.h"
 #include "braid/Plan/Simulator/Simulator.h"
 
+#include <algorithm>
+
 namespace braid::plan {
 
 /// What a cost model says of single actions and messages of a pipeline.
@@ -46,6 +48,12 @@ public:
     return activation(action) * (cost.kept < 0 || cost.activation <= 0 ? 1 : cost.kept / cost.activation);
   }
   double checkpoint(const Action &action) const { return share(action) * costs.stage(action.stage).checkpoint; }
+  /// Memory that a recomputation makes.
+  double recomputed(const Action &action, bool rightBefore) const {
+    const StageCost &cost = costs.stage(action.stage);
+    double all = activation(action) - checkpoint(action);
+    return rightBefore && cost.replayed >= 0 ? std::min(all, share(action) * cost.replayed) : all;
+  }
 
   double bytes(const Action &send) const {
     return costs.bytes ? costs.bytes(send) : send.kind == ActionKind::SendF ? costs.forwardBytes : costs.backwardBytes;
@@ -69,6 +77,12 @@ private:
   const CostModel &costs;
 };
 
+/// Whether what runs at `index` is a recomputation, and its backward comes next.
+inline bool isReplay(const TableShape &shape, const std::vector<Action> &row, size_t index) {
+  return row[index].kind == ActionKind::Recompute && index + 1 < row.size() &&
+         (effect(row[index + 1].kind) & doneInput) && shape.slot(row[index]) == shape.slot(row[index + 1]);
+}
+
 /// Walks a rank's actions in order and reports every change of its memory: change(time, activations, weightInputs).
 /// `recomputed` says of each slot of the table whether its forward is.
 template <typename Change>
@@ -80,15 +94,16 @@ void forEachMemoryChange(const Pipeline &pipeline, const Schedule &schedule, con
     const Action &action = row[index];
     if (!isCompute(action.kind) || !pipeline.stages[action.stage].backward)
       continue;
-    double whole = costs.activation(action);
+    bool again = !recomputed.empty() && recomputed[shape.slot(action)];
+    double whole =
+        again ? costs.checkpoint(action) + costs.recomputed(action, index > 0 && isReplay(shape, row, index - 1))
+              : costs.activation(action); // what a backward lets go
     switch (action.kind) {
-    case ActionKind::Forward: {
-      bool again = !recomputed.empty() && recomputed[shape.slot(action)];
+    case ActionKind::Forward:
       change(timeline.start[rank][index], again ? costs.checkpoint(action) : whole, 0.0);
       break;
-    }
     case ActionKind::Recompute:
-      change(timeline.start[rank][index], whole - costs.checkpoint(action), 0.0);
+      change(timeline.start[rank][index], costs.recomputed(action, isReplay(shape, row, index)), 0.0);
       break;
     case ActionKind::BackwardInput:
       change(timeline.end[rank][index], -whole, costs.kept(action));

@@ -84,6 +84,14 @@ Status RowCheck::visitCompute(const Action &action) {
                 ", which has none: nothing behind it needs a gradient");
   if (Status status = checkNeeds(action); !status)
     return status;
+  if (action.kind == ActionKind::Recompute && (bits & doneInput))
+    return fail("out of order: " + here(action) + " comes after the backward that reads what it computes again");
+  if ((sets & doneInput) && pipeline.stages[action.stage].recomputes && !(bits & doneRecompute)) {
+    Action recompute = action;
+    recompute.kind = ActionKind::Recompute;
+    return fail("out of order: " + here(action) + " runs before " + recompute.str() +
+                ", which computes again what the stage did not keep");
+  }
   if (Status status = checkVersion(action); !status)
     return status;
   bits |= sets;

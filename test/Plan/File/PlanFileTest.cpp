@@ -57,6 +57,7 @@ TEST(PlanFile, ReadsEveryKey) {
   EXPECT_EQ(plan->computePrecision, "bf16");
   EXPECT_EQ(plan->masterPrecision, "fp32");
   EXPECT_EQ(plan->recompute[0].policy, "selective");
+  EXPECT_FALSE(plan->schedule->recomputeEarly);
   EXPECT_EQ(plan->optimizer->lr, 1e-3);
   EXPECT_EQ(plan->optimizer->betas->second, 0.999);
   EXPECT_EQ(plan->optimizer->schedule.kind, "cosine");
@@ -137,6 +138,8 @@ TEST(PlanFile, ErrorsSayWhereAndWhat) {
        {"names the input 'pixel'", "did you mean 'pixels'?"}},
       {"precision: {compute: bf61}", "plan.yaml:1:22: ", {"'bf61'", "did you mean 'bf16'?"}},
       {"recompute: {x: some}", "plan.yaml:1:16: ", {"unknown recompute policy", "selective"}},
+      {"recompute: some", "plan.yaml:1:12: ", {"unknown recompute policy", "selective"}},
+      {"schedule: {recompute: late}", "plan.yaml:1:23: ", {"place of recomputation", "with_backward"}},
       {"balance: {kind: entrian}", "plan.yaml:1:17: ", {"did you mean 'entrain'?"}},
       {"optimizer: {lr: fast}", "plan.yaml:1:17: ", {"must be a number"}},
       {"optimizer: {lr: -1}", "plan.yaml:1:17: ", {"at least 0"}},

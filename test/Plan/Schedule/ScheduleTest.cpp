@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Schedule/Kinds.h"
 #include "braid/Plan/Verifier/Verifier.h"
 
 #include <gtest/gtest.h>
@@ -205,4 +206,34 @@ TEST(Generators, RefusePipelinesThatMakeNoSense) {
   EXPECT_NE(oneFOneB(half).error().find("has no backward"), std::string::npos);
   Pipeline none = Pipeline::chain(2, 0);
   EXPECT_NE(gpipe(none).error().find("micro-batches"), std::string::npos);
+}
+
+TEST(Schedule, RecomputationStandsBeforeTheBackwardOrBeforeItsGradient) {
+  Pipeline pipeline = Pipeline::chain(2, 2);
+  pipeline.stages[0].recomputes = true;
+  GenerateOptions options{.update = false};
+  Result<Schedule> late = oneFOneB(pipeline, options);
+  ASSERT_TRUE(late) << late.error();
+  EXPECT_EQ(late->csv(), "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0RECOMPUTE0,0B0,0RECV_B1,0RECOMPUTE1,0B1\n"
+                         "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
+  options.recomputeEarly = true;
+  Result<Schedule> early = oneFOneB(pipeline, options);
+  ASSERT_TRUE(early) << early.error();
+  EXPECT_EQ(early->csv(), "0F0,0SEND_F0,0F1,0SEND_F1,0RECOMPUTE0,0RECV_B0,0B0,0RECOMPUTE1,0RECV_B1,0B1\n"
+                          "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
+  // Every kind of schedule, and none twice.
+  for (const ScheduleKind &kind : scheduleKinds()) {
+    ScheduleRequest request{.kind = kind.name, .ranks = 4, .microbatches = 8, .recomputes = true};
+    Result<PlannedSchedule> planned = makeSchedule(request, {});
+    ASSERT_TRUE(planned) << kind.name << ": " << planned.error();
+    Result<ScheduleFacts> facts = verify(planned->pipeline, planned->schedule);
+    EXPECT_TRUE(facts) << kind.name << ": " << facts.error();
+    size_t backwards = 0, recomputations = 0;
+    for (const std::vector<Action> &row : planned->schedule.rows)
+      for (const Action &action : row) {
+        backwards += action.kind == ActionKind::FullBackward || action.kind == ActionKind::BackwardInput;
+        recomputations += action.kind == ActionKind::Recompute;
+      }
+    EXPECT_EQ(backwards, recomputations) << kind.name;
+  }
 }

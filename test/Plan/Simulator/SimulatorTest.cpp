@@ -202,6 +202,38 @@ TEST(Simulator, RecomputationKeepsCheckpointsOnly) {
   EXPECT_DOUBLE_EQ(timeline.peakMemory[0], 12);
 }
 
+TEST(Simulator, LayersRecomputedOneByOneHoldOneAtATime) {
+  // F = R = 1, B = 2, 1F1B on p ranks. A backward that recomputes takes 3, and the ones before it wait for that:
+  // (m + p - 1)(1 + 3). Recomputation before the gradient comes leaves only the backwards on the way back.
+  const int p = 4, m = 8;
+  ScheduleRequest request{.ranks = p, .microbatches = m, .recomputes = true};
+  CostModel costs;
+  costs.stages = {{.activation = 10, .checkpoint = 1, .replayed = 2}};
+  Timeline late = time(make(request), costs);
+  EXPECT_DOUBLE_EQ(late.makespan, (m + p - 1) * 4);
+  EXPECT_DOUBLE_EQ(late.peakMemory[0], p * 1 + 2);
+  EXPECT_DOUBLE_EQ(late.peakMemory[p - 1], 1 + 2);
+  costs.stages[0].replayed = -1;
+  Timeline early = time(make(request), costs);
+  EXPECT_DOUBLE_EQ(early.makespan, (p - 1) * 1 + m * 4 + (p - 1) * 2);
+  EXPECT_DOUBLE_EQ(early.peakMemory[0], p * 1 + 9);
+  // With the backward split in two, what waits for the weight gradient is held after the input gradient.
+  costs.stages[0].kept = 3;
+  Pipeline pipeline = Pipeline::chain(1, 1);
+  Result<Schedule> split = Schedule::parseCsv("0F0,0RECOMPUTE0,0I0,0W0\n");
+  ASSERT_TRUE(split);
+  costs.stages[0].replayed = 2;
+  Timeline timeline = time({pipeline, *split}, costs);
+  auto points = memoryOverTime(pipeline, *split, costs, timeline, 1)[0];
+  std::vector<double> activations, weightInputs;
+  for (const MemoryPoint &point : points) {
+    activations.push_back(point.activations);
+    weightInputs.push_back(point.weightInputs);
+  }
+  EXPECT_EQ(activations, (std::vector<double>{1, 3, 0, 0}));
+  EXPECT_EQ(weightInputs, (std::vector<double>{0, 0, 3, 0}));
+}
+
 TEST(Simulator, BlockingSendsHoldBothEnds) {
   Pipeline pipeline = Pipeline::chain(2, 1);
   Result<Schedule> schedule = Schedule::parseCsv("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");

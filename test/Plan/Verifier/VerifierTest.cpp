@@ -353,3 +353,21 @@ TEST(Verifier, ErrorsDrawTheTable) {
   EXPECT_NE(facts.error().find("rank 0 |"), std::string::npos) << facts.error();
   EXPECT_NE(facts.error().find(">>"), std::string::npos) << facts.error();
 }
+
+TEST(Verifier, BackwardsReadWhatWasRecomputed) {
+  Pipeline pipeline = Pipeline::chain(2, 1);
+  pipeline.stages[1].recomputes = true;
+  auto errorOf = [&](const char *table) {
+    Result<ScheduleFacts> facts = verify(pipeline, must(Schedule::parseCsv(table)));
+    return facts ? std::string("accepted") : facts.error();
+  };
+  EXPECT_EQ(errorOf("0F0,0B0\n1F0,1RECOMPUTE0,1B0\n"), "accepted");
+  EXPECT_EQ(errorOf("0F0,0B0\n1F0,1RECOMPUTE0,1I0,1W0\n"), "accepted");
+  EXPECT_NE(errorOf("0F0,0B0\n1F0,1B0\n").find("1B0 (rank 1, action 1) runs before 1RECOMPUTE0"),
+            std::string::npos)
+      << errorOf("0F0,0B0\n1F0,1B0\n");
+  EXPECT_NE(errorOf("0F0,0B0\n1RECOMPUTE0,1F0,1B0\n").find("runs before 1F0, whose result it needs"),
+            std::string::npos);
+  std::string late = errorOf("0F0,0B0\n1F0,1RECOMPUTE0,1B0,1RECOMPUTE0\n");
+  EXPECT_NE(late.find("comes after the backward"), std::string::npos) << late;
+}

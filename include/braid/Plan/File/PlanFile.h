@@ -88,7 +88,8 @@ struct PlanSchedule {
   int directions = 1;
   int chunks = 1;
   bool async = false;
-  std::string table; // a CSV file that replaces the generator
+  bool recomputeEarly = false; // recompute: early
+  std::string table;           // a CSV file that replaces the generator
 };
 
 struct PlanRecompute {
@@ -131,7 +132,7 @@ struct PlanFile {
   std::optional<PlanSchedule> schedule;
   std::string balance = "none";                  // none, entrain
   std::string computePrecision, masterPrecision; // fp64, fp32, bf16, fp16; empty: the model's own
-  std::vector<PlanRecompute> recompute;
+  std::vector<PlanRecompute> recompute;          // in order: the first match wins; one word is the pattern *
   std::optional<PlanOptimizer> optimizer;
 
   /// The component that a module belongs to, or nullptr.

@@ -19,8 +19,12 @@
 namespace braid::plan {
 
 struct GenerateOptions {
-  bool messages = true;         // add sends and receives
-  bool update = true;           // add tied parameters, NORM, STEP and LOSS
+  bool messages = true;  // add sends and receives
+  bool update = true;    // add tied parameters, NORM, STEP and LOSS
+  bool recompute = true; // add RECOMPUTE to stages that recompute
+  /// Where: before the gradient is received (while the rank may have to wait for it), or
+  /// right before the backward, where the least is held.
+  bool recomputeEarly = false;
   bool reduceGradients = false; // add REDUCE_GRAD to stages in one direction too: they have data-parallel lanes
   /// Micro-batches that a stage which defers may have in flight, where 1F1B has fewer: its deferred parts come back one
   /// micro-batch late (Entrain's eager forwards).
@@ -94,6 +98,9 @@ Result<Schedule> mergeSequences(const Pipeline &pipeline, const std::vector<Sequ
 /// Adds a send and a receive wherever a value or gradient goes to another rank. Both ends get them in one global order
 /// in which the values come to exist, so blocking sends cannot deadlock. The schedule must hold no messages yet.
 Status addMessages(const Pipeline &pipeline, Schedule &schedule);
+
+/// Adds RECOMPUTE to stages that recompute, one for each backward or input gradient.
+void addRecompute(const Pipeline &pipeline, Schedule &schedule, bool early);
 
 /// Appends what ends a step: tied gradients to their homes, REDUCE_GRAD where a stage has several directions, NORM,
 /// STEP, tied values to their copies, LOSS.

@@ -26,9 +26,10 @@ const std::vector<ScheduleKind> &scheduleKinds();
 struct ScheduleRequest {
   std::string kind = "1f1b";
   int ranks = 4;
-  int microbatches = 8; // of the whole table
-  int chunks = 2;       // stages per rank, for interleaved and looped_bfs
-  int updates = 1;      // for 2bw and amdp
+  int microbatches = 8;    // of the whole table
+  int chunks = 2;          // stages per rank, for interleaved and looped_bfs
+  int updates = 1;         // for 2bw and amdp
+  bool recomputes = false; // every stage with a backward
   /// What the pipeline consists of, instead of a chain over `ranks`. 1f1b, gpipe and three_phase schedule any.
   std::vector<Component> components = {};
 };

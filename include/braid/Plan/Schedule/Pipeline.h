@@ -27,11 +27,12 @@
 namespace braid::plan {
 
 struct Stage {
-  std::string name;     // for diagnostics and drawings; may be empty
-  bool backward = true; // false: nothing behind it needs a gradient, so it has no B
-  bool trains = true;   // it has parameters that STEP updates
-  bool defers = false;  // computes micro-batches that have a partner in two parts
-  int component = 0;    // index into Pipeline::components
+  std::string name;        // for diagnostics and drawings; may be empty
+  bool backward = true;    // false: nothing behind it needs a gradient, so it has no B
+  bool trains = true;      // it has parameters that STEP updates
+  bool recomputes = false; // RECOMPUTE comes before its backward
+  bool defers = false;     // computes micro-batches that have a partner in two parts
+  int component = 0;       // index into Pipeline::components
 };
 
 /// A value that one stage computes and another reads.

@@ -28,7 +28,10 @@ struct StageCost {
   double activation = 1;                     // memory that forward makes
   double kept = -1;      // of it, what waits for the weight gradient after the input gradient; -1: all
   double checkpoint = 0; // memory that forward makes instead where the table recomputes the rest
-  double state = 0;      // memory of weights, gradients and optimizer, the whole time, per replica
+  /// Not -1: where RECOMPUTE stands right before its backward, the two wait for the gradient together and layers are
+  /// recomputed one by one, so of that rest this much is there at a time.
+  double replayed = -1;
+  double state = 0; // memory of weights, gradients and optimizer, the whole time, per replica
   double update = 0;
 };
 

@@ -22,8 +22,7 @@ LogicalResult GetParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!param)
     return emitOpError() << "reads '" << getParam() << "', which is no braid.param";
   if (param.getTensorType() != getType())
-    return (emitOpError() << "reads '" << getParam() << "' as " << getType() << ", but it is "
-                          << param.getTensorType())
+    return (emitOpError() << "reads '" << getParam() << "' as " << getType() << ", but it is " << param.getTensorType())
                .attachNote(param.getLoc())
            << "declared here";
   return success();
@@ -123,8 +122,8 @@ LogicalResult OpaqueOp::buildGradient(GradientBuilder &g) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Of one element type, with shapes of which one may know more than the other: a gradient's formula may name a size that
-/// the value's leaves open.
+/// Of one element type, with shapes of which one may know more than the other: a gradient's formula may name a size
+/// that the value's leaves open.
 static bool areCompatible(TypeRange types, TypeRange others) {
   return types.size() == others.size() && llvm::all_of_zip(types, others, [](Type type, Type other) {
            return type == other || (getElementTypeOrSelf(type) == getElementTypeOrSelf(other) &&
@@ -145,9 +144,12 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult DerivativeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (FlatSymbolRefAttr name : {getUnitAttr(), getForwardAttr(), getInputAttr(), getWeightAttr(), getFullAttr()})
+  for (FlatSymbolRefAttr name :
+       {getUnitAttr(), getForwardAttr(), getRecomputeAttr(), getInputAttr(), getWeightAttr(), getFullAttr()})
     if (name && !symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, name))
       return emitOpError() << "names '" << name.getValue() << "', which is no function";
+  if (auto policy = getPolicy(); policy && *policy != "selective" && *policy != "full")
+    return emitOpError() << "has the policy '" << *policy << "'; there are selective and full";
   return success();
 }
 

@@ -12,7 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "RecomputePolicies.h"
+
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,9 +37,8 @@ bool isFloat(Value value) {
 void propagateActivity(Block &block, llvm::DenseSet<Value> &active) {
   for (Operation &op : block.without_terminator()) {
     auto rule = dyn_cast<GradientOpInterface>(op);
-    if (!rule || !rule.isDifferentiable() || llvm::none_of(op.getOperands(), [&](Value operand) {
-          return active.contains(operand);
-        }))
+    if (!rule || !rule.isDifferentiable() ||
+        llvm::none_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
       continue;
     for (Value result : op.getResults())
       if (isFloat(result))
@@ -58,20 +58,20 @@ struct Request {
   func::FuncOp unit;
   SmallVector<bool> activeInputs; // the producer of the input needs a gradient
   SmallVector<bool> resultGrads;  // somebody has a cotangent for the result
+  StringAttr policy;              // of recomputation; null: none
 
   std::string key() {
     std::string text = unit.getSymName().str() + ":";
     for (bool flag : llvm::concat<bool>(activeInputs, resultGrads))
       text += flag ? '1' : '0';
-    return text;
+    return text + (policy ? policy.str() : "");
   }
 };
 
 class UnitDifferentiator {
 public:
   UnitDifferentiator(Request request, SymbolTable &symbols, ModuleOp module)
-      : request(std::move(request)), symbols(symbols), module(module), shapes(module),
-        builder(module.getContext()) {}
+      : request(std::move(request)), symbols(symbols), module(module), shapes(module), builder(module.getContext()) {}
 
   ~UnitDifferentiator() {
     if (joint)
@@ -312,9 +312,10 @@ private:
       full = reference(emitFunction(".backward", withCotangents, fullResults, backwardToo));
     }
     OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
-    return DerivativeOp::create(atEnd, request.unit.getLoc(), reference(request.unit), forward, input, weight, full,
-                                atEnd.getDenseBoolArrayAttr(inputGrads), atEnd.getDenseBoolArrayAttr(paramGrads),
-                                atEnd.getDenseBoolArrayAttr(request.resultGrads));
+    return DerivativeOp::create(atEnd, request.unit.getLoc(), reference(request.unit), forward, FlatSymbolRefAttr(),
+                                input, weight, full, atEnd.getDenseBoolArrayAttr(inputGrads),
+                                atEnd.getDenseBoolArrayAttr(paramGrads),
+                                atEnd.getDenseBoolArrayAttr(request.resultGrads), request.policy);
   }
 
   Request request;
@@ -336,6 +337,8 @@ private:
 };
 
 struct Differentiate : impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto main = module.lookupSymbol<func::FuncOp>("main");
@@ -346,6 +349,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     Block &body = main.getBody().front();
     SymbolTable symbols(module);
     SmallVector<CallOp> calls(body.getOps<CallOp>());
+    FailureOr<llvm::DenseMap<Operation *, StringRef>> policies = findRecomputePolicies(main, planFile, recompute);
+    if (failed(policies))
+      return signalPassFailure();
 
     // Forwards: which values depend on a trainable parameter.
     llvm::DenseSet<Value> active;
@@ -371,7 +377,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     llvm::DenseSet<Value> wanted = {loss};
     llvm::StringMap<DerivativeOp> derivatives;
     for (CallOp call : llvm::reverse(calls)) {
-      Request request{symbols.lookup<func::FuncOp>(call.getCallee()), {}, {}};
+      Request request{symbols.lookup<func::FuncOp>(call.getCallee()), {}, {}, {}};
+      if (StringRef policy = policies->lookup(call); !policy.empty() && policy != "none")
+        request.policy = StringAttr::get(&getContext(), policy);
       for (Value input : call.getInputs())
         request.activeInputs.push_back(active.contains(input));
       for (Value result : call.getResults())

@@ -184,7 +184,27 @@ private:
       if (!varying.contains(residual))
         valid = fail(forward, "keeps a residual that is made of parameters alone: backward computes it again");
     }
-    return valid;
+    return valid && verifyRecompute(derivative, unit, forward);
+  }
+
+  /// What is kept goes in, and what backward takes comes out.
+  bool verifyRecompute(DerivativeOp derivative, func::FuncOp unit, func::FuncOp forward) {
+    if (!derivative.getRecompute())
+      return true;
+    auto recompute = symbols.lookup<func::FuncOp>(*derivative.getRecompute());
+    SmallVector<Type> params, operands;
+    for (BlockArgument argument : unit.getArguments())
+      if (unit.getArgAttr(argument.getArgNumber(), "braid.param"))
+        params.push_back(argument.getType());
+    operands = params;
+    llvm::append_range(operands, forward.getResultTypes().drop_front(unit.getNumResults()));
+    bool fits = recompute && llvm::equal(recompute.getArgumentTypes(), operands);
+    if (auto backward = derivative.getInput() ? symbols.lookup<func::FuncOp>(*derivative.getInput()) : func::FuncOp()) {
+      llvm::append_range(params, recompute ? recompute.getResultTypes() : TypeRange());
+      fits &= backward.getNumArguments() >= params.size() &&
+              llvm::equal(backward.getArgumentTypes().take_front(params.size()), params);
+    }
+    return fits || fail(derivative, "has a recompute function that does not fit its forward and backward ones");
   }
 
   ModuleOp module;

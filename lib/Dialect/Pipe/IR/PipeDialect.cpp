@@ -26,7 +26,11 @@ void PipeDialect::initialize() {
 }
 
 LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (FlatSymbolRefAttr name : {getForwardAttr(), getInputAttr(), getWeightAttr(), getFullAttr()})
+  if (getPolicies() && getPolicies()->size() != getUnits().size())
+    return emitOpError() << "has " << getPolicies()->size() << " policies for " << getUnits().size() << " units";
+  if (getReplay().has_value() != getReplayed().has_value())
+    return emitOpError("has one of replay and replayed, which belong together");
+  for (FlatSymbolRefAttr name : {getForwardAttr(), getInputAttr(), getWeightAttr(), getFullAttr(), getReplayAttr()})
     if (name && !symbols.lookupNearestSymbolFrom(*this, name))
       return emitOpError() << "names '" << name.getValue() << "', which is no function";
   // Later phases lower the functions; their operands were checked before.

@@ -240,6 +240,12 @@ private:
         object["backward_weight"] = *stage.getWeight();
       if (stage.getFull())
         object["backward"] = *stage.getFull();
+      if (stage.getPolicies())
+        object["recompute"] = strings(*stage.getPolicies());
+      if (stage.getReplay()) {
+        object["replay"] = *stage.getReplay();
+        object["replayed"] = static_cast<int64_t>(*stage.getReplayed());
+      }
       array.push_back(std::move(object));
     }
     plan["values"] = std::move(values);

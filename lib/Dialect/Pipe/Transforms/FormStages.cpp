@@ -110,11 +110,11 @@ struct FormStages : impl::FormStagesBase<FormStages> {
         if (stageOf[value.getDefiningOp()] == static_cast<int>(number))
           valuesOut.push_back(value);
       FailureOr<StageSignature> signature =
-          emitStageFunctions(number, stage, valuesOut, main, cotangents, symbols, shapes);
+          emitStageFunctions(number, stage, valuesOut, main, cotangents, recomputesEarly(), symbols, shapes);
       if (failed(signature))
         return failure();
       signatures.push_back(std::move(*signature));
-      emitStageOp(builder, main, number, stage, signatures.back(), valueNumber);
+      emitStageOp(builder, main, number, stage, signatures.back(), cotangents, valueNumber);
       ++numStages;
     }
     shapes.storeGuards();
@@ -127,6 +127,8 @@ struct FormStages : impl::FormStagesBase<FormStages> {
   }
 
 private:
+  bool recomputesEarly() const { return file && file->schedule && file->schedule->recomputeEarly; }
+
   /// A rank keeps its own buffers only.
   LogicalResult checkStates(func::FuncOp main, const std::vector<StageInfo> &assigned,
                             const std::vector<StageSignature> &signatures) {
@@ -143,7 +145,8 @@ private:
   UnitAttr unitIf(bool condition) { return condition ? UnitAttr::get(&getContext()) : UnitAttr(); }
 
   void emitStageOp(OpBuilder &builder, func::FuncOp main, int64_t number, const StageInfo &stage,
-                   const StageSignature &signature, llvm::DenseMap<Value, int64_t> &valueNumber) {
+                   const StageSignature &signature, const CotangentInfo &cotangents,
+                   llvm::DenseMap<Value, int64_t> &valueNumber) {
     auto symbolsOf = [&](ArrayRef<std::string> names) {
       SmallVector<Attribute> refs;
       for (const std::string &name : names)
@@ -156,25 +159,32 @@ private:
         numbers.push_back(valueNumber[value]);
       return builder.getDenseI64ArrayAttr(numbers);
     };
-    SmallVector<Attribute> inputs, units;
+    SmallVector<Attribute> inputs, units, policies;
     for (BlockArgument input : signature.inputs)
       inputs.push_back(main.getArgAttr(input.getArgNumber(), inputAttrName));
     SmallVector<int64_t> counts;
     for (BlockArgument count : signature.counts)
       counts.push_back(cast<IntegerAttr>(main.getArgAttr(count.getArgNumber(), "braid.count")).getInt());
-    for (CallOp call : stage.calls)
+    for (CallOp call : stage.calls) {
       units.push_back(call.getPathAttr());
+      DerivativeOp derivative = cotangents.derivativeOf(call);
+      bool recomputes = derivative && derivative.getRecompute();
+      policies.push_back(recomputes ? derivative.getPolicyAttr() : builder.getStringAttr("none"));
+    }
     auto reference = [&](func::FuncOp function) {
       return function ? FlatSymbolRefAttr::get(&getContext(), function.getSymName()) : FlatSymbolRefAttr();
     };
     StageOp::create(builder, main.getLoc(), builder.getI64IntegerAttr(number), builder.getI64IntegerAttr(stage.rank),
                     builder.getStringAttr(stage.name), reference(signature.forward), reference(signature.input),
-                    reference(signature.weight), reference(signature.full), symbolsOf(signature.params),
-                    builder.getArrayAttr(inputs), numbersOf(signature.valuesIn), numbersOf(signature.valuesOut),
-                    builder.getDenseI64ArrayAttr(counts), unitIf(signature.loss),
+                    reference(signature.weight), reference(signature.full), reference(signature.replay),
+                    symbolsOf(signature.params), builder.getArrayAttr(inputs), numbersOf(signature.valuesIn),
+                    numbersOf(signature.valuesOut), builder.getDenseI64ArrayAttr(counts), unitIf(signature.loss),
                     signature.states.empty() ? ArrayAttr() : symbolsOf(signature.states),
-                    builder.getI64IntegerAttr(signature.residuals), builder.getI64IntegerAttr(signature.carries),
-                    symbolsOf(signature.gradients), builder.getArrayAttr(units), builder.getF64FloatAttr(stage.flops));
+                    builder.getI64IntegerAttr(signature.residuals),
+                    signature.replay ? builder.getI64IntegerAttr(signature.replayed) : IntegerAttr(),
+                    builder.getI64IntegerAttr(signature.carries), symbolsOf(signature.gradients),
+                    builder.getArrayAttr(units), signature.recomputes ? builder.getArrayAttr(policies) : ArrayAttr(),
+                    builder.getF64FloatAttr(stage.flops));
   }
 
   LogicalResult emitSchedule(OpBuilder &builder, func::FuncOp main, const std::vector<StageInfo> &assigned,
@@ -193,6 +203,7 @@ private:
       entry.name = stage.name;
       entry.backward = static_cast<bool>(signature.full);
       entry.trains = !signature.gradients.empty();
+      entry.recomputes = signature.recomputes;
       pipeline.stages.push_back(entry);
       pipeline.placement.front().push_back(stage.rank);
       if (signature.loss)
@@ -225,12 +236,14 @@ private:
       pipeline.tied.push_back(group);
     }
     std::string kind = !schedule.empty() ? schedule : file && file->schedule ? file->schedule->kind : "1f1b";
-    plan::Result<plan::Schedule> made = plan::Error{"schedule '" + kind +
-                                                    "' is not one that braidc compiles: use 1f1b or gpipe"};
+    plan::Result<plan::Schedule> made =
+        plan::Error{"schedule '" + kind + "' is not one that braidc compiles: use 1f1b or gpipe"};
+    plan::GenerateOptions generate;
+    generate.recomputeEarly = recomputesEarly();
     if (kind == "1f1b")
-      made = plan::oneFOneB(pipeline);
+      made = plan::oneFOneB(pipeline, generate);
     else if (kind == "gpipe")
-      made = plan::gpipe(pipeline);
+      made = plan::gpipe(pipeline, generate);
     if (!made)
       return main.emitError() << made.error();
     plan::Result<plan::ScheduleFacts> facts = plan::verify(pipeline, *made);

@@ -41,8 +41,6 @@ LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &f
   refuse(file.balance != "none", "balance", "use none");
   refuse(!file.computePrecision.empty() || !file.masterPrecision.empty(), "precision",
          "the model trains in the dtypes it was traced in");
-  for (const plan::PlanRecompute &entry : file.recompute)
-    refuse(entry.policy != "none", "recompute", "use none", entry.pattern.location);
   if (file.optimizer) {
     refuse(file.optimizer->zero > 0, "optimizer.zero", "use 0");
   }

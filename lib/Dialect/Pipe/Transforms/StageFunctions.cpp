@@ -34,9 +34,9 @@ namespace {
 class StageEmitter {
 public:
   StageEmitter(unsigned number, const StageInfo &stage, ArrayRef<Value> valuesOut, func::FuncOp main,
-               const CotangentInfo &cotangents, SymbolTable &symbols, ShapeAnalysis &shapes)
-      : stage(stage), main(main), loss(main.getBody().front().getTerminator()->getOperand(0)), cotangents(cotangents),
-        symbols(symbols), shapes(shapes), builder(symbols.getOp()->getContext()),
+               const CotangentInfo &cotangents, bool replay, SymbolTable &symbols, ShapeAnalysis &shapes)
+      : replay(replay), stage(stage), main(main), loss(main.getBody().front().getTerminator()->getOperand(0)),
+        cotangents(cotangents), symbols(symbols), shapes(shapes), builder(symbols.getOp()->getContext()),
         prefix("stage" + std::to_string(number)) {
     signature.valuesOut.assign(valuesOut.begin(), valuesOut.end());
   }
@@ -195,7 +195,38 @@ private:
     return finishFunction(signature.forward, results);
   }
 
+  /// The recomputation of a unit, from what was kept.
+  SmallVector<Value> emitRecompute(CallOp call, ValueRange kept) {
+    return emitBackwardCall(call, cotangents.derivativeOf(call).getRecomputeAttr(), kept, ValueRange());
+  }
+
+  bool recomputes(CallOp call) {
+    DerivativeOp derivative = cotangents.derivativeOf(call);
+    return derivative && derivative.getRecompute();
+  }
+
+  /// What all units recompute, and the residuals of the others as they are.
+  LogicalResult emitReplay() {
+    SmallVector<Value> residuals = residualResults(), results;
+    signature.replay = startFunction(".recompute", residuals);
+    if (!signature.replay)
+      return failure();
+    ValueRange given = signature.replay.getArguments().drop_front(signature.params.size());
+    for (auto [at, call] : llvm::enumerate(calls)) {
+      ValueRange own = given.take_front(numResiduals[at]);
+      given = given.drop_front(numResiduals[at]);
+      SmallVector<Value> made = recomputes(call) ? emitRecompute(call, own) : llvm::to_vector_of<Value>(own);
+      numResiduals[at] = made.size();
+      llvm::append_range(results, made);
+    }
+    signature.replayed = results.size();
+    return finishFunction(signature.replay, results);
+  }
+
   LogicalResult emitBackward() {
+    signature.recomputes = llvm::any_of(calls, [&](CallOp call) { return recomputes(call); });
+    if (replay && signature.recomputes && failed(emitReplay()))
+      return failure();
     for (CallOp call : calls)
       if (DerivativeOp derivative = cotangents.derivativeOf(call))
         for (auto [param, gradient] : llvm::zip(call.getParams(), derivative.getParamGrads()))
@@ -218,7 +249,14 @@ private:
     return emitWeight();
   }
 
-  /// The residuals of the stage: results of its forward function behind the values.
+  /// The residuals of the stage, as its backward functions take them.
+  SmallVector<Value> backwardOperands() {
+    if (!signature.replay)
+      return residualResults();
+    return llvm::to_vector_of<Value>(signature.replay.getBody().front().getTerminator()->getOperands());
+  }
+
+  /// What its forward function gives behind the values.
   SmallVector<Value> residualResults() {
     auto results = signature.forward.getBody().front().getTerminator()->getOperands();
     return llvm::to_vector_of<Value>(
@@ -245,7 +283,7 @@ private:
   }
 
   FailureOr<func::FuncOp> emitCotangents(StringRef suffix, bool withGradients) {
-    SmallVector<Value> residuals = residualResults();
+    SmallVector<Value> residuals = backwardOperands();
     SmallVector<Value> arguments = residuals, outputs;
     for (Value value : signature.valuesOut)
       if (cotangents.hasGradient(value))
@@ -278,9 +316,12 @@ private:
       for (auto [result, wanted] : llvm::zip(call.getResults(), derivative.getResultGrads()))
         if (wanted)
           inputs.push_back(sums.lookup(result));
+      // Here, right before they are read, so that one unit's are there at a time.
+      bool again = recomputes(call) && !signature.replay;
+      SmallVector<Value> saved = again ? emitRecompute(call, own) : llvm::to_vector_of<Value>(own);
       // Backward functions take parameters first, then residuals and cotangents: the call's order is the reverse.
       SmallVector<Value> results =
-          emitBackwardCall(call, withGradients ? derivative.getFullAttr() : derivative.getInputAttr(), own, inputs);
+          emitBackwardCall(call, withGradients ? derivative.getFullAttr() : derivative.getInputAttr(), saved, inputs);
       auto next = results.begin();
       for (auto [input, gradient] : llvm::zip(call.getInputs(), derivative.getInputGrads()))
         if (gradient)
@@ -291,6 +332,8 @@ private:
             addGradient(grads, param.getDefiningOp<GetParamOp>().getParam(), *next++);
       } else {
         carries[at].assign(next, results.end());
+        if (again && derivative.getWeightAttr())
+          llvm::append_range(carries[at], saved); // backward-weight reads them too
       }
     }
     SmallVector<Value> results;
@@ -325,10 +368,10 @@ private:
     FailureOr<TensorShape> shape = shapes.shapeOf(value);
     if (failed(shape))
       return failure();
-    auto zeros = buildAtenOp(builder, value.getLoc(), OperationName("braid.zeros", builder.getContext()),
-                             {shapes.materialize(builder, value.getLoc(), shape->dims),
-                              Attribute(TypeAttr::get(shape->elementType))},
-                             shapes);
+    auto zeros = buildAtenOp(
+        builder, value.getLoc(), OperationName("braid.zeros", builder.getContext()),
+        {shapes.materialize(builder, value.getLoc(), shape->dims), Attribute(TypeAttr::get(shape->elementType))},
+        shapes);
     if (failed(zeros))
       return failure();
     return (*zeros)->getResult(0);
@@ -346,7 +389,7 @@ private:
   }
 
   LogicalResult emitWeight() {
-    SmallVector<Value> residuals = residualResults();
+    SmallVector<Value> residuals = backwardOperands();
     SmallVector<Value> arguments = residuals;
     auto inputResults = signature.input.getBody().front().getTerminator()->getOperands();
     llvm::append_range(arguments, inputResults.take_back(signature.carries));
@@ -364,6 +407,11 @@ private:
       carried = carried.drop_front(numCarries[at]);
       if (!derivative || !derivative.getWeightAttr())
         continue;
+      if (recomputes(call) && !signature.replay) { // the last carries are what was recomputed
+        auto function = symbols.lookup<func::FuncOp>(*derivative.getRecompute());
+        own = more.take_back(function.getNumResults());
+        more = more.drop_back(function.getNumResults());
+      }
       SmallVector<Value> results = emitBackwardCall(call, derivative.getWeightAttr(), own, more);
       auto next = results.begin();
       for (auto [param, gradient] : llvm::zip(call.getParams(), derivative.getParamGrads()))
@@ -376,6 +424,7 @@ private:
     return finishFunction(signature.weight, results);
   }
 
+  bool replay;
   const StageInfo &stage;
   func::FuncOp main;
   Value loss;
@@ -387,16 +436,16 @@ private:
   std::string prefix;
   StageSignature signature;
   SmallVector<CallOp> calls;
-  SmallVector<unsigned> numResiduals, numCarries; // of each call
+  SmallVector<unsigned> numResiduals, numCarries; // of each call, as backward functions take them
   llvm::StringMap<Value> params;                  // of the function at hand
   llvm::SetVector<StringRef> gradients;
 };
 } // namespace
 
 FailureOr<StageSignature> emitStageFunctions(unsigned number, const StageInfo &stage, ArrayRef<Value> valuesOut,
-                                             func::FuncOp main, const CotangentInfo &cotangents, SymbolTable &symbols,
-                                             ShapeAnalysis &shapes) {
-  return StageEmitter(number, stage, valuesOut, main, cotangents, symbols, shapes).run();
+                                             func::FuncOp main, const CotangentInfo &cotangents, bool replay,
+                                             SymbolTable &symbols, ShapeAnalysis &shapes) {
+  return StageEmitter(number, stage, valuesOut, main, cotangents, replay, symbols, shapes).run();
 }
 
 } // namespace braid::pipe

@@ -22,8 +22,11 @@ struct StageSignature {
   bool loss = false;
   llvm::SmallVector<std::string> states; // buffers whose new value forward gives
   unsigned residuals = 0, carries = 0;
+  unsigned replayed = 0;                    // results of `replay`
   llvm::SmallVector<std::string> gradients; // params that get one, in order
   mlir::func::FuncOp forward, input, weight, full;
+  mlir::func::FuncOp replay; // null: nothing is recomputed, or backward functions do it
+  bool recomputes = false;
 };
 
 /// Which values of @main get a cotangent, and which consumer gives one.
@@ -41,11 +44,12 @@ private:
   llvm::DenseSet<mlir::Value> wanted;
 };
 
-/// Emits the functions of stage `number` into the module. `valuesOut` says what other stages read.
+/// Emits the functions of stage `number` into the module. `valuesOut` says what other stages read. With `replay`, what
+/// units recompute is a function of its own.
 mlir::FailureOr<StageSignature> emitStageFunctions(unsigned number, const StageInfo &stage,
                                                    llvm::ArrayRef<mlir::Value> valuesOut, mlir::func::FuncOp main,
-                                                   const CotangentInfo &cotangents, mlir::SymbolTable &symbols,
-                                                   ShapeAnalysis &shapes);
+                                                   const CotangentInfo &cotangents, bool replay,
+                                                   mlir::SymbolTable &symbols, ShapeAnalysis &shapes);
 
 } // namespace braid::pipe
 

@@ -162,14 +162,18 @@ def Braid_DerivativeOp : Braid_Op<"derivative", [DeclareOpInterfaceMethods<Symbo
     With inputs x, parameters p, results y, residuals R and carries C: forward (x, p) -> (y, R);
     input (p, R, dy) -> (dx, C); weight (p, R, C) -> dp; full (p, R, dy) -> (dx, dp). dy has the results marked in
     `result_grads`, dx the inputs in `input_grads`, dp the parameters in `param_grads`.
+
+    `policy` ("selective", "full") asks for recomputation, and `recompute` has it once braid-recompute has run: forward
+    then gives (y, K) for what is kept, and recompute (p, K) -> R comes before the backward.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$unit, FlatSymbolRefAttr:$forward, OptionalAttr<FlatSymbolRefAttr>:$input,
+  let arguments = (ins FlatSymbolRefAttr:$unit, FlatSymbolRefAttr:$forward,
+                       OptionalAttr<FlatSymbolRefAttr>:$recompute, OptionalAttr<FlatSymbolRefAttr>:$input,
                        OptionalAttr<FlatSymbolRefAttr>:$weight, OptionalAttr<FlatSymbolRefAttr>:$full,
                        DenseBoolArrayAttr:$input_grads, DenseBoolArrayAttr:$param_grads,
-                       DenseBoolArrayAttr:$result_grads);
+                       DenseBoolArrayAttr:$result_grads, OptionalAttr<StrAttr>:$policy);
   let assemblyFormat = [{
-    $unit `forward` `(` $forward `)` (`input` `(` $input^ `)`)? (`weight` `(` $weight^ `)`)? (`full` `(` $full^ `)`)?
-    attr-dict
+    $unit `forward` `(` $forward `)` (`recompute` `(` $recompute^ `)`)? (`input` `(` $input^ `)`)?
+    (`weight` `(` $weight^ `)`)? (`full` `(` $full^ `)`)? attr-dict
   }];
 }
 

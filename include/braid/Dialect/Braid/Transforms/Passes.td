@@ -112,7 +112,14 @@ def Differentiate : Pass<"braid-differentiate", "::mlir::ModuleOp"> {
     For each unit and each set of needed gradients: forward (values and residuals), backward-input, backward-weight
     and the fused backward, tied by a `braid.derivative`. Residuals and carries are tensors, and hold no parameter and
     nothing that is computed from parameters, constants and symbols alone: backward computes that again.
+
+    Calls whose module the plan's `recompute` (or the option of that name) gives a policy have derivatives of their own,
+    marked with it; braid-recompute does the rest.
   }];
+  let options = [
+    Option<"planFile", "plan", "std::string", "\"\"", "plan.yaml: its recompute">,
+    Option<"recompute", "recompute", "std::string", "\"\"", "none, selective or full for all units, instead of the plan's">
+  ];
   let statistics = [Statistic<"numDerivatives", "derivatives", "Units differentiated">];
 }
 

@@ -32,6 +32,10 @@ def Pipe_StageOp : Pipe_Op<"stage", [DeclareOpInterfaceMethods<SymbolUserOpInter
     values_in with a gradient..., carries...); backward_weight takes (params..., residuals..., carries...) and gives
     (gradients...); backward is the two fused. `states` are buffers whose
     new value forward gives, `units` the module paths in the stage.
+
+    `policies` says for each of `units` what is recomputed, where anything is. Backward functions do so themselves, a
+    unit at a time; or, where there is a function `replay`, it takes (params..., residuals...) and gives `replayed`
+    tensors, which backward functions take in the place of the residuals.
     ```mlir
     pipe.stage 0 on 0 forward(@stage0.forward) input(@stage0.backward_input) weight(@stage0.backward_weight)
         full(@stage0.backward) {name = "vision.0", params = [@w], inputs = ["pixels"], values_in = array<i64>,
@@ -40,13 +44,15 @@ def Pipe_StageOp : Pipe_Op<"stage", [DeclareOpInterfaceMethods<SymbolUserOpInter
   }];
   let arguments = (ins I64Attr:$number, I64Attr:$rank, StrAttr:$name, FlatSymbolRefAttr:$forward,
                        OptionalAttr<FlatSymbolRefAttr>:$input, OptionalAttr<FlatSymbolRefAttr>:$weight,
-                       OptionalAttr<FlatSymbolRefAttr>:$full, FlatSymbolRefArrayAttr:$params, StrArrayAttr:$inputs,
+                       OptionalAttr<FlatSymbolRefAttr>:$full, OptionalAttr<FlatSymbolRefAttr>:$replay,
+                       FlatSymbolRefArrayAttr:$params, StrArrayAttr:$inputs,
                        DenseI64ArrayAttr:$values_in, DenseI64ArrayAttr:$values_out, DenseI64ArrayAttr:$counts,
-                       UnitAttr:$loss, OptionalAttr<FlatSymbolRefArrayAttr>:$states, I64Attr:$residuals, I64Attr:$carries, FlatSymbolRefArrayAttr:$gradients,
-                       StrArrayAttr:$units, F64Attr:$flops);
+                       UnitAttr:$loss, OptionalAttr<FlatSymbolRefArrayAttr>:$states, I64Attr:$residuals,
+                       OptionalAttr<I64Attr>:$replayed, I64Attr:$carries, FlatSymbolRefArrayAttr:$gradients,
+                       StrArrayAttr:$units, OptionalAttr<StrArrayAttr>:$policies, F64Attr:$flops);
   let assemblyFormat = [{
     $number `on` $rank `forward` `(` $forward `)` (`input` `(` $input^ `)`)? (`weight` `(` $weight^ `)`)?
-    (`full` `(` $full^ `)`)? attr-dict
+    (`full` `(` $full^ `)`)? (`replay` `(` $replay^ `)`)? attr-dict
   }];
 }
 
