@@ -129,7 +129,7 @@ std::vector<double> test::initialValue(int parameter) {
 
 static void put(std::string &bytes, uint64_t value, int count) {
   for (int i = 0; i < count; ++i)
-    bytes += static_cast<char>(value >> (8 * i));
+    bytes += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
 }
 
 // Entries are stored, as torch.save stores tensors.

@@ -14,7 +14,12 @@
 
 namespace braid::plan {
 
-static int64_t floorDivide(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+/// Nothing for a divisor of 0 and where 64 bits overflow.
+static std::optional<int64_t> floorDivide(int64_t a, int64_t b) {
+  if (b == 0 || (a == INT64_MIN && b == -1))
+    return std::nullopt;
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
 
 static bool checkedPower(int64_t base, int power, int64_t &out) {
   out = 1;
@@ -35,12 +40,22 @@ bool Expr::Monomial::operator<(const Monomial &other) const {
 
 bool Expr::Monomial::operator==(const Monomial &other) const { return !(*this < other) && !(other < *this); }
 
-void Expr::add(const Monomial &monomial, int64_t coefficient) {
+bool Expr::add(const Monomial &monomial, int64_t coefficient) {
   if (coefficient == 0)
-    return;
+    return true;
   auto [at, inserted] = terms.try_emplace(monomial, coefficient);
-  if (!inserted && (at->second += coefficient) == 0)
+  if (inserted)
+    return true;
+  if (__builtin_add_overflow(at->second, coefficient, &at->second))
+    return false;
+  if (at->second == 0)
     terms.erase(at);
+  return true;
+}
+
+/// An operation whose coefficients need more than 64 bits: a symbol that nobody gives a value.
+static Expr beyond(const Expr &a, const char *operation, const Expr &b) {
+  return Expr::symbol("[" + a.str() + operation + b.str() + " in more than 64 bits]");
 }
 
 Expr::Expr(int64_t constant) {
@@ -63,14 +78,16 @@ Expr Expr::symbol(std::string name) {
 Expr operator+(const Expr &a, const Expr &b) {
   Expr result = a;
   for (const auto &[monomial, coefficient] : b.terms)
-    result.add(monomial, coefficient);
+    if (!result.add(monomial, coefficient))
+      return beyond(a, " + ", b);
   return result;
 }
 
 Expr operator-(const Expr &a, const Expr &b) {
   Expr result = a;
   for (const auto &[monomial, coefficient] : b.terms)
-    result.add(monomial, -coefficient);
+    if (coefficient == INT64_MIN || !result.add(monomial, -coefficient))
+      return beyond(a, " - ", b);
   return result;
 }
 
@@ -81,7 +98,9 @@ Expr operator*(const Expr &a, const Expr &b) {
       Expr::Monomial product = left;
       for (const auto &[atom, power] : right.powers)
         product.powers[atom] += power;
-      result.add(product, leftFactor * rightFactor);
+      int64_t factor;
+      if (__builtin_mul_overflow(leftFactor, rightFactor, &factor) || !result.add(product, factor))
+        return beyond(a, " * ", b);
     }
   return result;
 }
@@ -139,7 +158,7 @@ std::optional<Expr> Expr::exactQuotient(const Expr &divisor) const {
   while (!rest.terms.empty()) {
     const auto [monomial, factor] = leading(rest);
     std::optional<Monomial> part = divide(monomial, divisorMonomial);
-    if (!part || factor % divisorFactor != 0)
+    if (!part || (factor == INT64_MIN && divisorFactor == -1) || factor % divisorFactor != 0)
       return std::nullopt;
     Expr term;
     term.add(*part, factor / divisorFactor);
@@ -151,15 +170,17 @@ std::optional<Expr> Expr::exactQuotient(const Expr &divisor) const {
 
 Expr Expr::floorDiv(const Expr &a, const Expr &b) {
   std::optional<int64_t> left = a.constant(), right = b.constant();
-  if (left && right && *right != 0)
-    return Expr(floorDivide(*left, *right));
+  if (left && right && *right != 0) {
+    std::optional<int64_t> quotient = floorDivide(*left, *right);
+    return quotient ? Expr(*quotient) : beyond(a, " floordiv ", b);
+  }
   if (std::optional<Expr> exact = a.exactQuotient(b))
     return *exact;
   if (right && *right > 0) {
     // Terms that the divisor divides come out: (4*x + 3) floordiv 2 = 2*x + 1.
     Expr whole, part;
     for (const auto &[monomial, coefficient] : a.terms) {
-      int64_t quotient = floorDivide(coefficient, *right);
+      int64_t quotient = *floorDivide(coefficient, *right);
       bool divides = coefficient % *right == 0;
       if (divides || monomial.powers.empty())
         whole.add(monomial, quotient);
@@ -189,9 +210,9 @@ bool Expr::atLeast(int64_t bound) const {
       return false;
     bool onlySymbols = std::all_of(monomial.powers.begin(), monomial.powers.end(),
                                    [](const auto &entry) { return entry.first->kind == Atom::Kind::Symbol; });
-    if (onlySymbols)
-      least += coefficient;
-    else
+    if (onlySymbols && __builtin_add_overflow(least, coefficient, &least))
+      return false;
+    if (!onlySymbols)
       for (const auto &[atom, power] : monomial.powers) {
         // A quotient or maximum of non-negative values is non-negative; anything else is not known.
         bool known =
@@ -245,7 +266,7 @@ std::optional<int64_t> Expr::evaluate(const Lookup &symbols) const {
         std::optional<int64_t> a = atom->operands[0].evaluate(symbols), b = atom->operands[1].evaluate(symbols);
         if (a && b && atom->kind == Atom::Kind::Max)
           value = std::max(*a, *b);
-        else if (a && b && *b != 0)
+        else if (a && b)
           value = floorDivide(*a, *b);
       }
       int64_t raised;

@@ -128,6 +128,20 @@ TEST(Expr, SubstitutesSymbols) {
   EXPECT_EQ(names, (std::set<std::string>{"a", "b", "c"}));
 }
 
+// What 64 bits do not hold is no size: it has no value, whatever the symbols are, and equals nothing else.
+TEST(Expr, OverflowHasNoValue) {
+  const Expr n = Expr::symbol("n"), large(INT64_MAX), least = Expr(-1) - large;
+  for (const Expr &size : {large + Expr(1), least - Expr(1), Expr(0) - least, large * Expr(2), large * n + n,
+                           Expr::floorDiv(least, Expr(-1)), (large * n) * (Expr(4) * n)}) {
+    EXPECT_FALSE(size.constant()) << size.str();
+    EXPECT_FALSE(size.evaluate(std::map<std::string, int64_t>{{"n", 1}})) << size.str();
+    EXPECT_FALSE((size - n).constant()) << size.str();
+    EXPECT_FALSE(Expr::parse(size.str())) << size.str();
+  }
+  EXPECT_FALSE(Expr::floorDiv(n, Expr(-1)).evaluate(std::map<std::string, int64_t>{{"n", INT64_MIN}}));
+  EXPECT_EQ(large - large, Expr(0));
+}
+
 TEST(Expr, DepthIsWhatIsReadBack) {
   using Wrap = Expr (*)(const Expr &size, int depth);
   const Wrap forms[] = {
@@ -135,7 +149,7 @@ TEST(Expr, DepthIsWhatIsReadBack) {
         return depth % 3 ? Expr::floorDiv(size + Expr(1), Expr(3)) : Expr::max(size, Expr(7));
       },
       [](const Expr &size, int) { return Expr::floorDiv(size, Expr(2)); },
-      [](const Expr &size, int) { return Expr::floorDiv(Expr(5) * size - Expr(3), Expr(2)); },
+      [](const Expr &size, int) { return Expr::floorDiv(Expr::symbol("n") * size - Expr(3), Expr(2)); },
       [](const Expr &size, int) { return Expr::floorDiv(Expr(1) - size, Expr::symbol("n") + Expr(1)); },
   };
   for (Wrap wrap : forms) {

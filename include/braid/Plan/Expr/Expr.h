@@ -98,7 +98,8 @@ public:
 
 private:
   static Expr fromAtom(std::shared_ptr<const Atom> atom);
-  void add(const Monomial &monomial, int64_t coefficient);
+  /// False where the sum of coefficients overflows.
+  bool add(const Monomial &monomial, int64_t coefficient);
 
   std::map<Monomial, int64_t> terms;
 };
