@@ -57,6 +57,9 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     freeze.planFile = options.plan;
     manager.addPass(createFreeze(freeze));
     manager.addPass(createInlineModules());
+    AutocastOptions precision;
+    precision.planFile = options.plan;
+    manager.addPass(createAutocast(precision));
     manager.addPass(createResolveShapes());
     manager.addPass(createRaiseMergeRows());
     manager.addPass(createSplitLoss());

@@ -39,8 +39,9 @@ LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &f
     refuse(!file.schedule->table.empty(), "schedule.table", "use kind: 1f1b or gpipe");
   }
   refuse(file.balance != "none", "balance", "use none");
-  refuse(!file.computePrecision.empty() || !file.masterPrecision.empty(), "precision",
-         "the model trains in the dtypes it was traced in");
+  refuse(file.computePrecision == "fp64" || file.computePrecision == "fp16", "precision.compute",
+         "use bf16 or fp32; a model of other dtypes trains in them without this key");
+  refuse(file.masterPrecision == "fp64", "precision.master", "use fp32");
   if (file.optimizer) {
     refuse(file.optimizer->zero > 0, "optimizer.zero", "use 0");
   }

@@ -32,6 +32,24 @@ def InlineModules : Pass<"braid-inline-modules", "::mlir::ModuleOp"> {
   }];
 }
 
+def Autocast : Pass<"braid-autocast", "::mlir::ModuleOp"> {
+  let summary = "Computes products in bfloat16 with float32 weights, where the plan says so";
+  let description = [{
+    Types become those of `torch.autocast` by its lists for CUDA: operands of matrix products, convolutions and attention
+    are cast to bf16, those of sums, norms, exponentials and losses to float32, and other ops compute in their operands'
+    types. Parameters, their gradients, buffers and the loss keep their types.
+    ```mlir
+    %0 = braid.linear(input = %x, weight = %w) : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>   // before
+    %1 = braid.to(self = %x, dtype = bf16) : (tensor<?x4xf32>) -> tensor<?x4xbf16>                       // after
+    %2 = braid.to(self = %w, dtype = bf16) : (tensor<8x4xf32>) -> tensor<8x4xbf16>
+    %3 = braid.linear(input = %1, weight = %2) : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xbf16>
+    ```
+  }];
+  let options = [Option<"planFile", "plan", "std::string", "\"\"", "plan.yaml, whose precision.compute replaces type">,
+                 Option<"type", "type", "std::string", "\"\"", "bf16, or nothing">];
+  let statistics = [Statistic<"numCasts", "casts", "Casts inserted">];
+}
+
 def ResolveShapes : Pass<"braid-resolve-shapes", "::mlir::ModuleOp"> {
   let summary = "Turns every size into an expression over named symbols";
   let description = [{
