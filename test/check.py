@@ -24,7 +24,7 @@ LINES = 25  # of a failure's output
 # LLVM and LibTorch are not instrumented: their containers and leaks are not ours to report, and arenas that their headers
 # poison here are filled there.
 SANITIZER_OPTIONS = {
-    "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0:allow_user_poisoning=0",
+    "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0:allow_user_poisoning=0:verify_asan_link_order=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": "ignore_noninstrumented_modules=1",
 }

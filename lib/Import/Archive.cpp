@@ -8,6 +8,8 @@
 #include "Archive.h"
 #include "ImportError.h"
 
+#include "braid/Plan/Support/Files.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CRC.h"
@@ -21,6 +23,8 @@ namespace braid::torchscript {
 static constexpr StringLiteral saveAgain = "; save the model again with torch.jit.save";
 
 std::shared_ptr<Archive> Archive::open(const std::string &file) {
+  if (plan::Status status = plan::checkRegularFile(file); !status)
+    throw ImportError(status.error());
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
       MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)

@@ -11,6 +11,7 @@
 #include "braid/Import/Import.h"
 #include "braid/Plan/Expr/Expr.h"
 #include "braid/Plan/File/SafetensorsHeader.h"
+#include "braid/Plan/Support/Files.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -20,6 +21,8 @@ namespace braid {
 
 plan::Result<std::vector<InputSpec>> readInputSpecs(mlir::MLIRContext &context, const std::string &batchFile) {
   auto error = [&](const Twine &what) { return plan::Error{(batchFile + ": " + what).str()}; };
+  if (plan::Status status = plan::checkRegularFile(batchFile); !status)
+    return plan::Error{status.error()};
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
       MemoryBuffer::getFile(batchFile, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)

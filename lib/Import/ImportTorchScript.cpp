@@ -97,8 +97,10 @@ void Importer::matchInputs() {
     auto found = llvm::find_if(options.inputs, [&](const InputSpec &input) { return input.name == argument.name(); });
     if (found == options.inputs.end()) {
       if (!argument.default_value())
-        throw ImportError(options.file + ": the model's input '" + argument.name() +
-                          "' is missing; the example gives " + listNames(given));
+        throw ImportError(options.file + ": the model's input '" + argument.name() + "' is missing" +
+                          (given.empty()
+                               ? "; give a batch with --example FILE, safetensors with step0/" + argument.name()
+                               : "; the example gives " + listNames(given)));
       inputs.push_back(nullptr);
       continue;
     }
@@ -106,7 +108,9 @@ void Importer::matchInputs() {
       throw ImportError(options.file + ": the model's input '" + argument.name() + "' is a " + argument.type()->str() +
                         "; braid feeds tensors only, so trace the model with tensors as inputs");
     if (found->example.empty() && !found->dims.empty())
-      throw ImportError(options.file + ": input '" + found->name + "' has no example; add it to the example batch");
+      throw ImportError(
+          options.file + ": input '" + found->name +
+          "' has no example, and sizes are found by running one; give a batch with --example FILE that has it");
     inputs.push_back(&*found);
     tensors.push_back(&*found);
   }

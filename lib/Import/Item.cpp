@@ -12,10 +12,15 @@
 
 namespace braid::torchscript {
 
-/// One after the other: views of views may be many.
+/// One after the other: views of views may be many. What a view is computed with holds its base too.
 Tensor::~Tensor() {
-  for (TensorRef last = std::move(base); last && last.use_count() == 1;)
+  view = nullptr;
+  writeBack = nullptr;
+  for (TensorRef last = std::move(base); last && last.use_count() == 1;) {
+    last->view = nullptr;
+    last->writeBack = nullptr;
     last = TensorRef(std::move(last->base));
+  }
 }
 
 bool Item::isSame(const Item &other) const {

@@ -82,7 +82,7 @@ static Answer requiresGrad(Aten &aten, const Call &call) {
 /// Int(x), Bool(x), item(x): a tensor's value as a Python number.
 static Answer number(Aten &aten, const Call &call) {
   const Item &item = call.args[0].isTensor() ? call.args[0].tensor()->number : call.args[0];
-  StringRef name = call.name == "aten::is_nonzero" ? "Bool" : call.schema->name();
+  StringRef name = call.name == "aten::is_nonzero" ? StringRef("Bool") : StringRef(call.schema->name());
   if (item.isNone())
     aten.failDataDependent(call.name + " makes a Python number of a computed tensor, so what follows depends on the "
                                        "values of a tensor");

@@ -25,6 +25,9 @@ using namespace mlir;
 namespace braid {
 
 static FailureOr<std::string> findDriver(Location loc) {
+#ifdef BRAID_SANITIZE
+  return std::string(BRAID_CXX_COMPILER);
+#endif
   for (StringRef name : {"clang++-22", "clang++", "c++"})
     if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(name))
       return *found;
@@ -69,6 +72,9 @@ LogicalResult linkExecutable(MLIRContext *context, StringRef objectPath, StringR
   std::vector<std::string> command = {*driver, objectPath.str()};
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   llvm::append_range(command, lldArguments());
+#ifdef BRAID_SANITIZE
+  command.push_back("-fsanitize=" BRAID_SANITIZE);
+#endif
   command.insert(command.end(), {"-L" + runtime, "-lbraid_rt", "-Wl,-rpath," + runtime});
   for (const std::string &dir : torchDirs())
     command.push_back("-Wl,-rpath," + dir);

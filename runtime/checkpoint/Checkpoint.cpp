@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/RunFolder.h"
 #include "runtime/core/Json.h"
 
+#include "braid/Plan/Support/Files.h"
 #include "braid/Plan/Support/Text.h"
 
 #define XXH_INLINE_ALL
@@ -212,6 +213,8 @@ plan::Result<Checkpoint> Checkpoint::open(const Program &program, const Optimize
   if (!folder)
     return plan::Error{folder.error()};
   std::string statePath = (*folder / stateName).string();
+  if (plan::Status status = plan::checkRegularFile(statePath); !status)
+    return plan::Error{text("cannot resume: ", status.error())};
   TrainingState state;
   try {
     std::ifstream file(statePath);

@@ -103,6 +103,9 @@ static plan::Result<Session> openSession(Program program, RunOptions options, bo
   }
   if (program.initialize && program.initialize())
     return plan::Error{text("the program cannot start: ", braid_rt_message())};
+  if (options.out.empty() && first && !options.quiet)
+    std::fprintf(stderr,
+                 "braid: note: nothing of this run is kept; pass --out DIR to save the model and the metrics\n");
   if (!options.out.empty() && first)
     if (plan::Status status = prepareRunFolder(options.out, options.overwrite, resumed ? resumed->folder() : "");
         !status)

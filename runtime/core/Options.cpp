@@ -42,6 +42,11 @@ static CLI::Validator integerFrom(int64_t least, int64_t most = int64_t(1) << 40
   return CLI::Validator(check, "NUMBER");
 }
 
+/// A file or folder: an empty text is a shell variable that was not set.
+static CLI::Validator isNamed() {
+  return CLI::Validator([](const std::string &input) { return input.empty() ? "it is empty; name one" : ""; }, "");
+}
+
 ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettings &defaults,
                                     const LearningRateSchedule &learningRate) {
   ParsedOptions parsed;
@@ -50,10 +55,14 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   app.set_version_flag("--version", "braid 0.1.0");
   app.get_formatter()->column_width(36);
 
-  app.add_option("--data", options.data, "Batches: a safetensors file with step<i>/<input>")->type_name("FILE");
+  app.add_option("--data", options.data, "Batches: a safetensors file with step<i>/<input>")
+      ->type_name("FILE")
+      ->check(isNamed());
   app.add_option("--steps", options.steps, "Optimizer steps; by default each batch of the data once")
       ->check(integerFrom(1));
-  app.add_option("--out", options.out, "Folder for metrics.jsonl and model.safetensors")->type_name("DIR");
+  app.add_option("--out", options.out, "Folder for metrics.jsonl and model.safetensors")
+      ->type_name("DIR")
+      ->check(isNamed());
   app.add_flag("--overwrite", options.overwrite, "Remove the earlier run that is in the folder of --out");
   app.add_flag("--dump-gradients", options.dumpGradients,
                "Also write gradients.safetensors: those of the first step, before clipping");
@@ -63,6 +72,7 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   app.add_option("--eval-data", options.evalData,
                  "Batches to take the loss of, like --data; nothing is learned from them")
       ->type_name("FILE")
+      ->check(isNamed())
       ->group(checkpoints);
   app.add_option("--eval-every", options.evalEvery, "Steps between evaluations; by default one after the last step")
       ->check(integerFrom(1))
@@ -76,8 +86,11 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
       ->group(checkpoints);
   app.add_option("--resume", options.resume, "Go on from a checkpoint, or from the latest of a run")
       ->type_name("DIR")
+      ->check(isNamed())
       ->group(checkpoints);
-  app.add_option("--weights", options.weights, "The .pt file, if it is not where it was compiled")->type_name("FILE");
+  app.add_option("--weights", options.weights, "The .pt file, if it is not where it was compiled")
+      ->type_name("FILE")
+      ->check(isNamed());
 
   std::string kind;
   double lr = 0, weightDecay = 0, eps = 0, momentum = 0;

@@ -14,6 +14,8 @@
 
 #include <charconv>
 #include <cstring>
+#include <future>
+#include <thread>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -79,6 +81,18 @@ private:
 };
 } // namespace
 
+/// A store that has answered. Its client waits without an end where another service has the port, in a thread that is
+/// left behind then. Throws.
+static c10::intrusive_ptr<c10d::TCPStore> openStore(const std::string &host, const c10d::TCPStoreOptions &options) {
+  std::packaged_task<c10::intrusive_ptr<c10d::TCPStore>()> task(
+      [=] { return c10::make_intrusive<c10d::TCPStore>(host, options); });
+  std::future<c10::intrusive_ptr<c10d::TCPStore>> store = task.get_future();
+  std::thread(std::move(task)).detach();
+  if (store.wait_for(options.timeout + std::chrono::seconds(1)) == std::future_status::timeout)
+    throw std::runtime_error("what listens there does not answer as a store of torch.distributed; choose another port");
+  return store.get();
+}
+
 plan::Result<std::unique_ptr<Rendezvous>> runtime::openStoreRendezvous(const LaunchInfo &launch,
                                                                        const Environment &environment,
                                                                        std::chrono::milliseconds deadline) {
@@ -104,7 +118,7 @@ plan::Result<std::unique_ptr<Rendezvous>> runtime::openStoreRendezvous(const Lau
   options.waitWorkers = false;
   options.timeout = deadline;
   try {
-    auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
+    c10::intrusive_ptr<c10d::TCPStore> store = openStore(host, options);
     std::string prefix = text("braid/", variable("TORCHELASTIC_RUN_ID"), "/", variable("TORCHELASTIC_RESTART_COUNT"));
     return std::unique_ptr<Rendezvous>(
         new StoreRendezvous(std::move(*address), c10::make_intrusive<c10d::PrefixStore>(prefix, store)));

@@ -54,7 +54,7 @@ void runtime::explainBusErrors() {
 }
 
 plan::Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &path) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would wait for its other end
   if (file < 0)
     return plan::Error{text("cannot read ", path, ": ", std::strerror(errno))};
   struct stat status;

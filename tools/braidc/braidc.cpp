@@ -101,7 +101,7 @@ private:
 
 /// What a size in an error stands for.
 static void describeExample(const std::vector<braid::InputSpec> &inputs) {
-  if (inputs.empty())
+  if (exampleFile.empty() || inputs.empty())
     return;
   raw_ostream &os = WithColor::note(errs()) << "the example has";
   for (auto [number, input] : llvm::enumerate(inputs)) {

@@ -8,6 +8,7 @@
 #include "braid/Plan/File/PlanFile.h"
 #include "../Support/YamlReader.h"
 #include "braid/Plan/Schedule/Kinds.h"
+#include "braid/Plan/Support/Files.h"
 #include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
@@ -369,6 +370,8 @@ Result<PlanFile> parsePlan(const std::string &text, const std::string &fileName)
 }
 
 Result<PlanFile> readPlan(const std::string &path) {
+  if (Status status = checkRegularFile(path); !status)
+    return Error{"the plan: " + status.error()};
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return Error{"the plan " + path + " cannot be opened; check the path"};

@@ -11,10 +11,15 @@ using namespace mlir;
 
 namespace braid {
 
-void GradientBuilder::startOp(Operation *op, ArrayRef<Value> newCotangents) {
+LogicalResult GradientBuilder::startOp(Operation *op, ArrayRef<Value> newCotangents) {
   loc = op->getLoc();
   path = op->getAttr(pathAttrName);
   cotangents.assign(newCotangents.begin(), newCotangents.end());
+  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values)
+      if (isa<RankedTensorType>(value.getType()) && mlir::failed(shapes.shapeOf(value)))
+        failed = true;
+  return failure(failed);
 }
 
 void GradientBuilder::add(Value operand, Value gradient) {

@@ -105,7 +105,8 @@ private:
     if (!known) {
       bool isLast = before == value.getDefiningOp();
       isLast ? builder.setInsertionPointAfter(before) : builder.setInsertionPoint(before);
-      g.startOp(before, {});
+      if (failed(g.startOp(before, {})))
+        return;
       known = gradients::castTo(g, value, type);
       ++numCasts;
     } else if (Operation *shared = known.getDefiningOp(); shared->getAttr(pathAttrName) != path) {

@@ -134,7 +134,8 @@ private:
       if (failed(shape))
         return failure();
       shapes.setShape(cotangent, *shape);
-      gradient.startOp(request.unit, {});
+      if (failed(gradient.startOp(request.unit, {})))
+        return failure();
       gradient.add(returned[number], cotangent);
     }
     for (Operation *op : llvm::reverse(forwardOps.getArrayRef())) {
@@ -146,8 +147,7 @@ private:
       auto rule = dyn_cast<GradientOpInterface>(op);
       if (!rule)
         return op->emitOpError("has no gradient rule");
-      gradient.startOp(op, results);
-      if (failed(rule.buildGradient(gradient)) || gradient.hasFailed())
+      if (failed(gradient.startOp(op, results)) || failed(rule.buildGradient(gradient)) || gradient.hasFailed())
         return failure();
     }
     for (BlockArgument argument : body.getArguments())

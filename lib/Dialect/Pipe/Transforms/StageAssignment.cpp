@@ -279,12 +279,17 @@ private:
 };
 } // namespace
 
-FailureOr<std::vector<StageInfo>> assignStages(func::FuncOp main, ShapeAnalysis &shapes,
-                                               const plan::PlanFile *planFile, int64_t count) {
+FailureOr<std::vector<StageInfo>> assignStages(func::FuncOp main, ShapeAnalysis &shapes, const plan::PlanFile *planFile,
+                                               int64_t count) {
   Assignment assignment(main, shapes);
-  if (planFile && !planFile->components.empty())
-    return assignment.byComponents(*planFile);
-  return assignment.even(count);
+  if (!planFile || planFile->components.empty())
+    return assignment.even(count);
+  FailureOr<std::vector<StageInfo>> stages = assignment.byComponents(*planFile);
+  if (succeeded(stages) && count != 1 && static_cast<int64_t>(stages->size()) != count)
+    return emitPlanError(main.getContext(), *planFile, planFile->components.front().location)
+           << "the plan's components make " << stages->size() << (stages->size() == 1 ? " stage" : " stages")
+           << ", and the number of stages asked for is " << count << "; leave one of the two out";
+  return stages;
 }
 
 } // namespace braid::pipe
