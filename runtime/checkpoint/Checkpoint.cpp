@@ -30,7 +30,7 @@ using namespace braid;
 using namespace braid::runtime;
 namespace fs = std::filesystem;
 
-static constexpr int checkpointFormat = 1;
+static constexpr int checkpointFormat = 2;
 static constexpr const char *stateName = "state.json", *optimizerName = "optimizer.safetensors";
 
 static std::string planHash(const Program &program) {
@@ -72,6 +72,21 @@ static plan::Status syncFolder(const fs::path &path) {
   plan::Status status = fsync(file) == 0 ? plan::Status() : failure("sync", path);
   close(file);
   return status;
+}
+
+/// xxh64 of a file's bytes.
+static plan::Result<std::string> digestOf(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return plan::Error{text("cannot read ", path.string(), ": ", std::strerror(errno))};
+  XXH64_state_t state;
+  XXH64_reset(&state, 0);
+  std::vector<char> buffer(1 << 20);
+  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0)
+    XXH64_update(&state, buffer.data(), static_cast<size_t>(file.gcount()));
+  if (file.bad())
+    return plan::Error{text("cannot read ", path.string(), " to its end")};
+  return plan::hex(XXH64_digest(&state));
 }
 
 /// Where a checkpoint is before it is whole, and while it is being removed.
@@ -175,6 +190,12 @@ plan::Status runtime::saveCheckpoint(const Program &program, int rank, Transport
   json["model"] = program.weights.digest;
   json["plan"] = planHash(program);
   json["world_size"] = program.worldSize;
+  for (const char *name : {modelName, optimizerName}) {
+    plan::Result<std::string> digest = digestOf(temporary / name);
+    if (!digest)
+      return plan::Error{digest.error()};
+    json["files"][name] = *digest;
+  }
   if (plan::Status status = writeDurably(temporary / stateName, json.dump(1) + "\n"); !status)
     return status;
   if (plan::Status status = syncFolder(temporary); !status)
@@ -242,6 +263,17 @@ plan::Result<Checkpoint> Checkpoint::open(const Program &program, const Optimize
                               ", and this run's keeps ", listed(wanted),
                               "; pass the --momentum that it was saved with")};
     json.at("settings").get_to(state.settings);
+    for (const char *name : {modelName, optimizerName}) {
+      std::string saved = node["files"][name].string();
+      if (plan::Status status = plan::checkRegularFile((*folder / name).string()); !status)
+        return plan::Error{text("cannot resume: ", status.error())};
+      plan::Result<std::string> present = digestOf(*folder / name);
+      if (!present)
+        return plan::Error{text("cannot resume: ", present.error())};
+      if (*present != saved)
+        return plan::Error{text("cannot resume from ", folder->string(), ": ", name,
+                                " is damaged or was changed since it was saved; resume from another checkpoint")};
+    }
   } catch (const std::exception &error) {
     return plan::Error{text(statePath, " is no sound checkpoint: ", error.what(), "; resume from another one")};
   }

@@ -295,6 +295,21 @@ TEST_F(TrainingTest, ResumingGivesTheSameBits) {
   expectRefused("--steps 9 --local 3 --optimizer adamw --resume part/checkpoints/step3", {"no sound checkpoint"});
 }
 
+TEST_F(TrainingTest, ADamagedCheckpointIsRefused) {
+  compile({{0, 0, 0}, 2});
+  expectRun("--steps 2 --out run --save-every 1 --optimizer adamw --quiet");
+  for (const char *name : {"model.safetensors", "optimizer.safetensors"}) {
+    std::string path = folder / (std::string("run/checkpoints/step1/") + name), bytes = readFile(path);
+    std::string damaged = bytes;
+    damaged[bytes.size() - 3] ^= 1;
+    writeFile(path, damaged);
+    expectRefused("--steps 2 --out again --optimizer adamw --resume run/checkpoints/step1",
+                  {name, "is damaged or was changed since it was saved; resume from another checkpoint"});
+    writeFile(path, bytes);
+  }
+  expectRun("--steps 2 --out again --optimizer adamw --quiet --resume run/checkpoints/step1");
+}
+
 TEST_F(TrainingTest, PyTorchReadsCheckpoints) {
   compile({{0, 1, 2}, 2});
   expectRun("--steps 4 --local 3 --out run --save-every 2 --keep 1 --optimizer adamw");
