@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "braid/Dialect/Braid/IR/ShapeAnalysis.h"
 #include "braid/Import/Import.h"
 #include "braid/InitAll.h"
 #include "braid/Pipelines/Phases.h"
@@ -181,6 +182,20 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
   return module;
 }
 
+/// A symbol that an operator needs to be one number: batches of other sizes are refused, so it is said now.
+static void remarkFixedSymbols(mlir::ModuleOp module) {
+  std::string text;
+  for (const braid::Guard &guard : braid::ShapeAnalysis(module).getGuards()) {
+    auto isSymbol = [](const braid::Expr &size) { return size == braid::Expr::symbol(size.str()); };
+    const braid::Expr &symbol = isSymbol(guard.left) ? guard.left : guard.right;
+    const braid::Expr &size = isSymbol(guard.left) ? guard.right : guard.left;
+    if (guard.relation == braid::plan::Relation::Equal && isSymbol(symbol) && size.constant())
+      text += (text.empty() ? "" : ", ") + symbol.str() + " = " + size.str() + " (" + guard.why + ")";
+  }
+  if (!text.empty())
+    WithColor::remark(errs(), modelFile) << "every batch must have " << text << "\n";
+}
+
 static int printModule(mlir::ModuleOp module) {
   mlir::OpPrintingFlags flags;
   if (printLocations)
@@ -246,6 +261,8 @@ int main(int argc, char **argv) {
     if (failed(manager.run(*module)))
       return 1;
     times.lap(braid::getPhaseName(phase));
+    if (phase == braid::Phase::Differentiate) // the last one that meets sizes
+      remarkFixedSymbols(*module);
     if (emitKind == emit)
       return printModule(*module);
   }

@@ -325,6 +325,17 @@ class Shared(nn.Module):
         return (x * self.other.sum()).mean()
 
 
+class Rows(nn.Module):
+    """Walks over its samples, whose number is the trace's then."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return sum(self.lin(row).square().sum() for row in x)
+
+
 class Strided(nn.Module):
     """An update through a reshape, which may or may not share the tensor's memory."""
 
@@ -413,6 +424,7 @@ MODELS = {
     "dropout": (Dropout(), floats(3, 4), "trace"),
     "windows": (Windows().double(), floats(2, 6, 9, 4, dtype=torch.float64), "trace"),
     "large": (Large(), floats(3, 256), "trace"),
+    "rows": (Rows(), floats(3, 4), "trace"),
     "part": (Shared(lambda s: s, lambda whole, s: s[:4]), floats(3, 4), "trace"),
     "alias": (Shared(lambda s: s, lambda whole, s: whole), floats(3, 4), "script"),
     "beside": (Shared(lambda s: s[:4], lambda whole, s: s[4:]), floats(3, 4), "trace"),
