@@ -69,6 +69,10 @@ Item Aten::call(StringRef name, std::vector<Item> args) {
 }
 
 void Aten::refuseRandom(const Call &call) {
+  StringRef plain = call.schema->name();
+  plain.consume_back("_");
+  if (plain == "aten::rand" || plain == "aten::dropout" || plain == "aten::scaled_dot_product_attention")
+    return; // these have streams
   bool random = StringRef(call.name).contains("dropout"); // composite, and so without the tag
   if (auto handle =
           c10::Dispatcher::singleton().findSchema(c10::OperatorName(call.schema->name(), call.schema->overload_name())))
@@ -80,8 +84,9 @@ void Aten::refuseRandom(const Call &call) {
       random = probability->toDouble() != 0 && !(train && train->isBool() && !train->toBool());
     }
   if (random)
-    emitter.fail(call.name + " draws random numbers, which braid does not support yet; trace the model with every "
-                             "dropout probability at 0");
+    emitter.fail(call.name + " draws random numbers in a way that braid does not know; draw them with torch.rand, "
+                             "torch.randn or Tensor.bernoulli_, or trace the model with a dropout probability of 0 "
+                             "there");
 }
 
 void Aten::failDataDependent(const std::string &what) {

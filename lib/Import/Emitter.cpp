@@ -9,6 +9,8 @@
 #include "ImportError.h"
 #include "Types.h"
 
+#include "braid/Dialect/Braid/IR/Random.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/Path.h"
 
@@ -225,6 +227,8 @@ std::optional<OperationName> Emitter::lookup(StringRef atenName) const {
 Operation *Emitter::finish(Operation *op) {
   if (call)
     op->setAttr(pathAttrName, builder.getStringAttr(getPath()));
+  if (drawsRandomNumbers(op))
+    op->setAttr(streamAttrName, builder.getI64IntegerAttr(numStreams++));
   bool fromGradient =
       !isa<DetachOp>(op) && llvm::any_of(op->getOperands(), [&](Value operand) { return gradients.contains(operand); });
   for (Value result : op->getResults())

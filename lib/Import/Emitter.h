@@ -98,6 +98,7 @@ private:
   template <typename OpTy> Item arithmetic(const Item &a, const Item &b, const Expr &value);
 
   mlir::Location loc;
+  int64_t numStreams = 0; // of random numbers, in the order of the program
   llvm::StringMap<mlir::OperationName> typedOps;
   llvm::DenseSet<mlir::Value> gradients;
   llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> detached; // by value and module call

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Three kinds: questions about a tensor whose answer import knows (size, dtype, Int), operators that do nothing here
-// (contiguous, dropout at 0), and second spellings of a typed op (conv2d, rsub, view_as).
+// (contiguous, detach), and second spellings of a typed op (conv2d, rsub, view_as).
 //
 //===----------------------------------------------------------------------===//
 
@@ -122,13 +122,6 @@ static Answer same(Aten &, const Call &call) { return Results{call.args[0]}; }
 static Answer alias(Aten &aten, const Call &call) { return Results{aten.aliasOf(call.args[0].tensor(), false)}; }
 static Answer perhapsCopy(Aten &aten, const Call &call) { return Results{aten.aliasOf(call.args[0].tensor(), true)}; }
 static Answer copy(Aten &aten, const Call &call) { return Results{aten.copyOf(call.args[0].tensor())}; }
-
-static Answer dropout(Aten &, const Call &call) {
-  const c10::IValue *p = call.arg("p").constant(), *train = call.arg("train").constant();
-  if ((p && p->isDouble() && p->toDouble() == 0) || (train && train->isBool() && !train->toBool()))
-    return Results{call.args[0]};
-  return std::nullopt;
-}
 
 /// A value that no gradient reaches needs no stop.
 static Answer detach(Aten &aten, const Call &call) {
@@ -339,11 +332,6 @@ static Rewrites makeRewrites() {
       {"aten::cpu", same},
       {"aten::detach", detach},
       {"prim::data", detach},
-      {"aten::dropout", dropout},
-      {"aten::dropout_", dropout},
-      {"aten::feature_dropout", dropout},
-      {"aten::alpha_dropout", dropout},
-      {"aten::feature_alpha_dropout", dropout},
       {"aten::to.dtype", convert},
       {"aten::to.dtype_layout", convert},
       {"aten::to.device", convert},
@@ -377,6 +365,7 @@ static Rewrites makeRewrites() {
       {"aten::index_put", indexPut},
   };
   addImageRewrites(table);
+  addRandomRewrites(table);
   return table;
 }
 

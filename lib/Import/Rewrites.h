@@ -19,6 +19,9 @@ using Rewrites = llvm::StringMap<std::function<Answer(Aten &, const Call &)>>;
 /// The operators of convolutional networks: convolutions, pools, norms over channels, resampling, activations.
 void addImageRewrites(Rewrites &table);
 
+/// The operators that draw random numbers, as rand and dropout.
+void addRandomRewrites(Rewrites &table);
+
 /// einsum as permutations and batched products.
 Answer einsum(Aten &aten, const Call &call);
 

@@ -9,7 +9,6 @@
 #include "runtime/aten/Convert.h"
 #include "runtime/core/Text.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -146,10 +145,5 @@ Tensor sum(const Tensor &a, const Tensor &b) {
 }
 
 void setThreads(int threads) { at::set_num_threads(threads); }
-
-void setSeed(uint64_t seed) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  generator.set_current_seed(seed);
-}
 
 } // namespace braid::runtime

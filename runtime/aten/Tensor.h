@@ -88,8 +88,6 @@ Tensor sum(const Tensor &a, const Tensor &b);
 
 /// Threads of one operator that this thread calls.
 void setThreads(int threads);
-/// Of ATen's generator, which operators such as dropout draw from.
-void setSeed(uint64_t seed);
 
 } // namespace braid::runtime
 

@@ -96,11 +96,12 @@ plan::Result<StepReport> Executor::step(int64_t number, const Batches &data, int
   training = true;
   std::string when = text("step ", number);
   parameters.clearGradients();
-  if (plan::Status status = begin(data, first, count); !status)
+  if (plan::Status status = begin(data, first, count, 0); !status)
     return plan::Error{text(when, ": ", status.error())};
   if (!report.problem.empty())
     return report;
-  for (int64_t batch = 0; batch < count; ++batch) {
+  firstSample = 0;
+  for (int64_t batch = 0; batch < count; firstSample += current->samples, ++batch) {
     current = &data.step(first + batch);
     // The table says where the update stands among the actions; with several batches it comes after the last.
     bool whole = count == 1;
@@ -124,14 +125,15 @@ plan::Result<StepReport> Executor::lossOf(const Batches &data) {
   std::string when = text("evaluation after step ", stepNumber);
   int64_t count = data.count(), together = program.wholeBatch.empty() ? count : 1;
   double sum = 0;
+  firstSample = 0;
   for (int64_t first = 0; first < count; first += together) {
-    if (plan::Status status = begin(data, first, together); !status)
+    if (plan::Status status = begin(data, first, together, firstSample); !status)
       return plan::Error{text(when, ": ", status.error())};
     if (!report.problem.empty()) {
       report.problem = "in the evaluation data, " + report.problem;
       return report;
     }
-    for (int64_t batch = first; batch < first + together; ++batch) {
+    for (int64_t batch = first; batch < first + together; firstSample += current->samples, ++batch) {
       current = &data.step(batch);
       auto isForward = [](ActionKind kind) {
         return kind == ActionKind::Forward || kind == ActionKind::SendF || kind == ActionKind::RecvF;
@@ -149,7 +151,7 @@ plan::Result<StepReport> Executor::lossOf(const Batches &data) {
   return report;
 }
 
-plan::Status Executor::begin(const Batches &data, int64_t first, int64_t count) {
+plan::Status Executor::begin(const Batches &data, int64_t first, int64_t count, int64_t sample) {
   batches = &data;
   report = {};
   report.gradientNorm = std::nan("");
@@ -160,7 +162,7 @@ plan::Status Executor::begin(const Batches &data, int64_t first, int64_t count) 
   losses.assign(program.stages.size(), 0);
   states.clear();
   try {
-    return countTerms(first, count);
+    return countTerms(first, count, sample);
   } catch (const std::exception &error) {
     return plan::Error{error.what()};
   }
@@ -168,12 +170,13 @@ plan::Status Executor::begin(const Batches &data, int64_t first, int64_t count) 
 
 /// What each loss term divides by, over all batches and micro-batches, from the inputs alone: so every rank counts for
 /// itself, also one that divides nothing, and all of them know of a count of 0.
-plan::Status Executor::countTerms(int64_t first, int64_t count) {
+plan::Status Executor::countTerms(int64_t first, int64_t count, int64_t sample) {
   counts.clear();
   if (program.counts.names.empty())
     return {};
   std::vector<int64_t> totals(program.counts.names.size());
-  for (int64_t batch = first; batch < first + count; ++batch) {
+  firstSample = sample;
+  for (int64_t batch = first; batch < first + count; firstSample += current->samples, ++batch) {
     current = &batches->step(batch);
     for (int m = 0; m < program.microbatches; ++m) {
       std::vector<Tensor> inputs;
@@ -192,6 +195,7 @@ plan::Status Executor::countTerms(int64_t first, int64_t count) {
         totals[i] += (*results)[i].integer();
     }
   }
+  firstSample = sample;
   for (size_t i = 0; i < totals.size(); ++i) {
     if (totals[i] == 0)
       report.problem = text("the loss is undefined: ", program.counts.names[i],
@@ -261,7 +265,13 @@ static void append(std::vector<braid_tensor> &operands, const std::vector<Tensor
 plan::Result<std::vector<Tensor>> Executor::call(braid_function function, int number,
                                                  const std::vector<braid_tensor> &operands, size_t count) {
   std::vector<braid_tensor> handles(count);
-  if (function(microbatch(number).symbols.data(), operands.data(), handles.data()))
+  // Evaluations all draw the same numbers, those of a step that no run comes to.
+  constexpr int64_t evaluation = (int64_t(1) << 32) - 1;
+  braid_random random = {options.seed, training ? stepNumber : evaluation, firstSample + microbatch(number).begin,
+                         training};
+  std::vector<int64_t> symbols = microbatch(number).symbols;
+  symbols.insert(symbols.end(), {random.seed, random.step, random.sample, random.training});
+  if (function(symbols.data(), operands.data(), handles.data()))
     return plan::Error{braid_rt_message()};
   std::vector<Tensor> results;
   for (braid_tensor handle : handles)

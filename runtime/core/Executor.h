@@ -42,6 +42,7 @@ public:
     double clipNorm = 0;          // 0: none
     bool keepGradients = false;   // copies of the next step's gradients, before clipping
     bool updateNonFinite = false; // with a loss or gradients that are no finite numbers
+    int64_t seed = 0;             // of random numbers
   };
 
   /// `transport` is null for a program of one rank.
@@ -64,8 +65,8 @@ public:
   std::map<int, Tensor> takeKeptGradients() { return std::move(kept); }
 
 private:
-  plan::Status begin(const Batches &data, int64_t first, int64_t count);
-  plan::Status countTerms(int64_t first, int64_t count);
+  plan::Status begin(const Batches &data, int64_t first, int64_t count, int64_t firstSample);
+  plan::Status countTerms(int64_t first, int64_t count, int64_t firstSample);
   /// How positions and tags read in the messages of transports.
   std::string describePosition(int rank, uint64_t position) const;
   std::string describeTag(uint64_t tag) const;
@@ -114,6 +115,7 @@ private:
   int64_t stepNumber = 0;
   const Batches *batches = nullptr;
   const Batches::Step *current = nullptr;
+  int64_t firstSample = 0; // of the current batch, counted over the step's or the evaluation's
   bool training = true;
   std::vector<Tensor> counts;
   using PerMicroBatch = std::vector<Tensor>;

@@ -66,6 +66,8 @@ static plan::Result<Session> openSession(Program program, RunOptions options, bo
     return plan::Error{weights.error()};
   if (options.accumulate == 0)
     options.accumulate = program.accumulate;
+  if (!options.seed)
+    options.seed = program.seed;
   if (options.accumulate > 1 && !program.wholeBatch.empty())
     return plan::Error{text("the loss is no sum over samples, so a step cannot take ", options.accumulate,
                             " batches: ", program.wholeBatch, "; use --accumulate 1")};

@@ -68,6 +68,8 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
                "Also write gradients.safetensors: those of the first step, before clipping");
   app.add_option("--accumulate", options.accumulate, "Batches of each step, as one batch of their union (1)")
       ->check(integerFrom(1, 1 << 20));
+  app.add_option("--seed", options.seed, "Of dropout and other random numbers (0)")
+      ->check(integerFrom(0, std::numeric_limits<int64_t>::max()));
   const char *checkpoints = "Evaluation and checkpoints";
   app.add_option("--eval-data", options.evalData,
                  "Batches to take the loss of, like --data; nothing is learned from them")
@@ -246,6 +248,7 @@ std::map<std::string, std::string> runtime::trainingSettings(const RunOptions &o
                                                  {"weight decay", text(optimizer.weightDecay)},
                                                  {"clip norm", text(options.clipNorm)},
                                                  {"accumulate", text(options.accumulate)},
+                                                 {"seed", text(options.seed.value_or(0))},
                                                  {"schedule", rate.kind},
                                                  {"warm-up", text(rate.warmup)}};
   if (optimizer.kind == OptimizerSettings::Kind::AdamW) {

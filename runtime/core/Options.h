@@ -29,6 +29,7 @@ struct RunOptions {
   std::string data;
   int64_t steps = 0;      // 0: each batch of the data once
   int64_t accumulate = 0; // batches of a step; 0: the plan's
+  std::optional<int64_t> seed; // of random numbers; nothing: the plan's
   OptimizerSettings optimizer;
   LearningRateSchedule learningRate;
   std::vector<ParameterGroup> groups; // before the plan's

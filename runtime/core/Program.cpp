@@ -9,6 +9,7 @@
 #include "runtime/core/Json.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -59,6 +60,8 @@ public:
         plan["optimizer"]["clip"].fail(text("is ", program.clipNorm, "; give a finite norm above 0"));
     }
 
+    if (plan.has("seed"))
+      program.seed = plan["seed"].integer(0, std::numeric_limits<int64_t>::max());
     if (plan.has("whole_batch"))
       program.wholeBatch = plan["whole_batch"].string();
     for (const JsonNode &node : plan["inputs"].list())

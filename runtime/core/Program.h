@@ -106,6 +106,7 @@ struct Program {
   std::vector<ParameterGroup> groups;
   int64_t accumulate = 1; // batches of a step
   double clipNorm = 0;    // largest norm of all gradients together; 0: none
+  int64_t seed = 0;       // of random numbers
   std::string wholeBatch; // why the loss is no sum over samples; empty where it is
   std::string planText;   // as compiled in
   braid_initializer initialize = nullptr;

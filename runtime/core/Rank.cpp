@@ -80,7 +80,7 @@ static plan::Status train(const Session &session, int rank, Transport *transport
   }
   state.settings = trainingSettings(options);
   Executor executor(program, rank, transport, parameters, optimizer,
-                    {options.clipNorm, options.dumpGradients, options.updateNonFinite});
+                    {options.clipNorm, options.dumpGradients, options.updateNonFinite, options.seed.value_or(0)});
   plan::Result<Reporter> reporter = Reporter::open(session, rank);
   if (!reporter)
     return plan::Error{reporter.error()};

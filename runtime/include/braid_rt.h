@@ -104,6 +104,14 @@ typedef struct {
   braid_kernel_code special; /* for x86-64-v3 (AVX2, FMA); may be NULL */
 } braid_kernel;
 
+/** What random numbers are drawn for: docs/Training.md. */
+typedef struct {
+  int64_t seed;
+  int64_t step;     /* of the optimizer, from 0 */
+  int64_t sample;   /* the first one of the micro-batch, counted over the step's batches */
+  int64_t training; /* 0 in an evaluation, where dropout drops nothing */
+} braid_random;
+
 /* The runtime is built with hidden visibility; this is what it shows. */
 #pragma GCC visibility push(default)
 
@@ -138,6 +146,20 @@ braid_status braid_rt_call_gradient(braid_op op, const braid_value *arguments, i
 braid_status braid_rt_launch(const braid_kernel *kernel, const int64_t *sizes, const braid_tensor *inputs,
                              braid_tensor *results, const braid_site *site);
 
+/**
+ * Zeroes each element with probability `p` and multiplies the others by 1 / (1 - p); a copy in an evaluation. Numbers
+ * depend on `random`, the stream, the element's sample and its place inside of the sample. Where the tensor holds
+ * samples, `before` elements of the dims before them come first, and `samples` is how many of them it has; where it
+ * holds none, `samples` is below 0.
+ */
+braid_status braid_rt_dropout(braid_tensor input, double p, const braid_random *random, int64_t stream, int64_t before,
+                              int64_t samples, braid_tensor *result, const braid_site *site);
+
+/** Numbers that are uniform in [0, 1), by the same rule; in an evaluation, too. `dtype` is a floating-point one. */
+braid_status braid_rt_rand(const int64_t *sizes, int32_t rank, int32_t dtype, const braid_random *random,
+                           int64_t stream, int64_t before, int64_t samples, braid_tensor *result,
+                           const braid_site *site);
+
 /** A tensor with a copy of the data, which is dense and in row-major order. */
 braid_status braid_rt_constant(int32_t dtype, int32_t rank, const int64_t *sizes, const void *data,
                                braid_tensor *result);
@@ -164,8 +186,8 @@ void braid_rt_within(const char *module);
 const char *braid_rt_message(void);
 
 /**
- * Compiled code of one stage or of the prologue. `symbols` are the sizes of the named dims in the plan's order,
- * `operands` are borrowed, `results` are filled with owned tensors. What each operand and result is, the plan says.
+ * Compiled code of one stage or of the prologue. `symbols` are the sizes of the named dims in the plan's order, with a
+ * braid_random behind them; `operands` are borrowed, `results` are filled with owned tensors. What each operand and result is, the plan says.
  */
 typedef braid_status (*braid_function)(const int64_t *symbols, const braid_tensor *operands, braid_tensor *results);
 

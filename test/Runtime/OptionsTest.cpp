@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 using namespace braid::runtime;
@@ -49,4 +50,9 @@ TEST(Options, NumbersThatAreNoneAreRefused) {
   EXPECT_FALSE(parse("--steps 3 --deadline 0.5 --clip-norm 1e-3 --lr 0 --eps 0").first.exit);
 }
 
-TEST(Options, NothingReadsASeed) { expectRefused("--seed 1", "--seed"); }
+TEST(Options, SeedsAreWholeNumbers) {
+  for (const char *number : {"-1", "1.5", "9223372036854775808", "x"})
+    expectRefused(std::string("--seed ") + number, "--seed");
+  EXPECT_EQ(parse("--seed 9223372036854775807").first.options.seed, std::numeric_limits<int64_t>::max());
+  EXPECT_FALSE(parse("").first.options.seed) << "then the plan's holds";
+}

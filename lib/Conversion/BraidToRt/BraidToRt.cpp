@@ -10,6 +10,7 @@
 #include "Lifetimes.h"
 
 #include "braid/Conversion/Passes.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -58,6 +59,9 @@ public:
         return failure();
     if (!function->removeAttr(hasKernelsAttrName) && kernels && hasShapes())
       kernels->formKernels(block, [&](Operation *op) { return makeSite(op); });
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (isa<DropoutOp, RandOp>(op) && drawsRandomNumbers(&op) && failed(lowerRandom(&op)))
+        return failure();
     return success();
   }
 
@@ -74,6 +78,8 @@ public:
                                        SmallVector<Type>(function.getNumResults(), handle)));
     function.removeArgAttrsAttr();
     function.removeResAttrsAttr();
+    if (Attribute streams = function->removeAttr(streamsAttrName))
+      function->setAttr(rt::streamsAttrName, streams);
     insertLifetimes(block);
     return success();
   }
@@ -103,6 +109,40 @@ private:
     Value rows = shapes.materializeIndex(builder, op.getLoc(), Expr::floorDiv(source->numElements(), perEntry));
     rt::CheckRowsOp::create(builder, op.getLoc(), op.getMask(), rows, builder.getStringAttr("masked_scatter"),
                             makeSite(op));
+    return success();
+  }
+
+  /// Like a launch, the new op has tensors until run() makes handles of all.
+  LogicalResult lowerRandom(Operation *op) {
+    auto stream = op->getAttrOfType<IntegerAttr>(streamAttrName);
+    if (!stream)
+      return op->emitOpError() << "draws random numbers and has no stream to draw them from";
+    builder.setInsertionPoint(op);
+    Location loc = op->getLoc();
+    SmallVector<Value> places; // the elements before the samples, and the samples
+    if (auto samples = op->getAttrOfType<ArrayAttr>(samplesAttrName)) {
+      for (auto text : samples.getAsRange<StringAttr>()) {
+        plan::Result<Expr> size = Expr::parse(text.getValue());
+        if (!size)
+          return op->emitOpError() << samplesAttrName << ": " << size.error();
+        places.push_back(shapes.materializeIndex(builder, loc, *size));
+      }
+      if (places.size() != 2)
+        return op->emitOpError() << samplesAttrName << " has " << places.size()
+                                 << R"( sizes, not the elements before and the samples, as in ["1", "batch"])";
+    }
+    places.resize(2);
+    Type result = op->getResult(0).getType(), element = cast<RankedTensorType>(result).getElementType();
+    if (auto dropout = dyn_cast<DropoutOp>(op)) {
+      replace(op, rt::DropoutOp::create(builder, loc, result, dropout.getInput(), *dropout.getP(), stream.getInt(),
+                                        places[0], places[1], makeSite(op)));
+      return success();
+    }
+    auto rand = cast<RandOp>(op);
+    if (!isa<FloatType>(element) || !rt::getDtype(element))
+      return op->emitOpError() << "makes elements of type " << element << "; f64, f32, bf16 and f16 can be drawn";
+    replace(op, rt::RandOp::create(builder, loc, result, rand.getSize(), rand.getStaticSize(), element,
+                                   stream.getInt(), places[0], places[1], makeSite(op)));
     return success();
   }
 
@@ -139,14 +179,16 @@ private:
     if (auto call = dyn_cast<CallOp>(op)) {
       // A callee of one module has the path in its own sites.
       StringAttr path = callers.lookup(call.getCalleeAttr().getAttr()) ? StringAttr() : call.getPathAttr();
-      replace(op, rt::InvokeOp::create(builder, loc, handles(op), call.getCalleeAttr(), op->getOperands(), path));
+      replace(op, rt::InvokeOp::create(builder, loc, handles(op), call.getCalleeAttr(), op->getOperands(), path,
+                                       call.getStreamsAttr()));
       return success();
     }
-    if (auto launch = dyn_cast<rt::LaunchOp>(op)) { // made by prepare(), or by braid-recompute, which knows no callers
+    if (auto launch = dyn_cast<rt::LaunchOp>(op)) // made by prepare(), or by braid-recompute, which knows no callers
       if (rt::SiteAttr site = launch.getSiteAttr())
         launch.setSiteAttr(rt::SiteAttr::get(builder.getContext(), pathBelow(caller, site.getModule()), site.getFile(),
                                              site.getLine()));
-      for (Value result : launch.getResults())
+    if (isa<rt::LaunchOp, rt::DropoutOp, rt::RandOp>(op)) { // the latter two made by prepare()
+      for (Value result : op->getResults())
         result.setType(handle);
       return success();
     }

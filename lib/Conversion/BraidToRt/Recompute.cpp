@@ -14,6 +14,7 @@
 #include "Kernels.h"
 
 #include "braid/Conversion/Passes.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 #include "braid/Plan/Support/MinimumCut.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -195,8 +196,9 @@ private:
       setDims(function, number, residual, true);
     }
     func::ReturnOp::create(inside, forward.getLoc(), results);
-    if (Attribute formed = forward->getAttr(hasKernelsAttrName))
-      function->setAttr(hasKernelsAttrName, formed);
+    for (StringRef name : {StringRef(hasKernelsAttrName), StringRef(streamsAttrName)})
+      if (Attribute attr = forward->getAttr(name))
+        function->setAttr(name, attr);
     derivative.setRecompute(symbols.insert(function).getValue());
   }
 

@@ -23,12 +23,15 @@ FunctionEmitter::FunctionEmitter(func::FuncOp function, ProgramBuilder &program)
 }
 
 LogicalResult FunctionEmitter::run() {
-  result = program.function(loc, function.getName(), {program.pointer, program.pointer, program.pointer},
+  bool hasStreams = function->hasAttr(rt::streamsAttrName);
+  result = program.function(loc, function.getName(), SmallVector<Type>(hasStreams ? 4 : 3, program.pointer),
                             function->hasAttr(rt::entryAttrName));
   Block *entry = result.addEntryBlock(builder);
   symbols = entry->getArgument(0);
   operands = entry->getArgument(1);
   results = entry->getArgument(2);
+  if (hasStreams)
+    streams = entry->getArgument(3);
   failed = result.addBlock();
   Value status = failed->addArgument(program.i32, loc);
   Value path = namesPath ? Value(failed->addArgument(program.pointer, loc)) : Value();
@@ -95,6 +98,18 @@ LogicalResult FunctionEmitter::emit(Operation *op) {
       .Case([&](rt::CallGradientOp call) { return emitGradient(call), success(); })
       .Case([&](rt::InvokeOp invoke) { return emitInvoke(invoke), success(); })
       .Case([&](rt::LaunchOp launch) { return emitLaunch(launch), success(); })
+      .Case([&](rt::DropoutOp dropout) {
+        Value p = LLVM::ConstantOp::create(builder, loc, builder.getF64Type(), dropout.getPAttr());
+        return emitRandom(dropout, "braid_rt_dropout", {load(dropout.getInput()), p}), success();
+      })
+      .Case([&](rt::RandOp rand) {
+        auto size = rand.getSizes().begin();
+        Value lengths = rand.getStaticSizes().empty() ? LLVM::ZeroOp::create(builder, loc, program.pointer).getResult()
+                                                      : storeSizes(rand.getStaticSizes(), size, 0);
+        Value rank = number(program.i32, rand.getStaticSizes().size());
+        Value dtype = number(program.i32, *rt::getDtype(rand.getDtype()));
+        return emitRandom(rand, "braid_rt_rand", {lengths, rank, dtype}), success();
+      })
       .Case([&](rt::ReleaseOp release) { return emitRelease(release), success(); })
       .Case([&](func::ReturnOp end) { return emitReturn(end), success(); })
       .Case([&](rt::SymbolOp symbol) {
@@ -188,9 +203,27 @@ void FunctionEmitter::emitInvoke(rt::InvokeOp op) {
   Value passed = count ? pointers : LLVM::ZeroOp::create(builder, loc, program.pointer).getResult();
   gatherHandles(op->getOperands(), passed);
   Value to = makeResults(op);
-  Value status = LLVM::CallOp::create(builder, loc, program.i32, op.getCallee(), ValueRange{symbols, passed, to})
-                     .getResult();
+  SmallVector<Value> arguments = {symbols, passed, to};
+  if (auto callees = op.getStreams(); callees && !callees->empty())
+    arguments.push_back(address(program.list(*callees)));
+  Value status = LLVM::CallOp::create(builder, loc, program.i32, op.getCallee(), arguments).getResult();
   check(status, op.getPathAttr());
+}
+
+template <typename OpTy> void FunctionEmitter::emitRandom(OpTy op, StringRef callee, ArrayRef<Value> own) {
+  auto given = static_cast<int64_t>(op.getStream());
+  Value stream = streams ? LLVM::LoadOp::create(builder, loc, program.i64, at(streams, 8 * given)).getResult()
+                         : number(program.i64, given);
+  // What the runtime draws for stands behind the symbols.
+  SmallVector<Value> arguments(own);
+  arguments.append({at(symbols, 8 * program.getNumSymbols()), stream,
+                    op.getBefore() ? indices.lookup(op.getBefore()) : number(program.i64, 1),
+                    op.getSamples() ? indices.lookup(op.getSamples()) : number(program.i64, -1), makeResults(op),
+                    address(program.site(op.getSiteAttr()))});
+  SmallVector<Type> types;
+  for (Value argument : arguments)
+    types.push_back(argument.getType());
+  check(call(program.runtime(callee, types, program.i32), arguments));
 }
 
 void FunctionEmitter::emitLaunch(rt::LaunchOp op) {

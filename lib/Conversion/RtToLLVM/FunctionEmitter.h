@@ -15,7 +15,8 @@
 
 namespace braid {
 
-/// Emits `i32 f(ptr symbols, ptr operands, ptr results)` for a function of rt ops:
+/// Emits `i32 f(ptr symbols, ptr operands, ptr results)` for a function of rt ops, with a fourth argument `ptr streams`
+/// for one that has `rt.streams`:
 ///
 ///   entry:  slots = zeroed array of owned handles; buffers for lists of handles and of sizes
 ///   ...     status = call; if (status) goto failed
@@ -40,6 +41,9 @@ private:
   void emitGradient(rt::CallGradientOp op);
   void emitInvoke(rt::InvokeOp op);
   void emitLaunch(rt::LaunchOp op);
+  /// rt.dropout and rt.rand: `callee` takes `own` arguments, and then what says which numbers to draw.
+  template <typename OpTy>
+  void emitRandom(OpTy op, llvm::StringRef callee, llvm::ArrayRef<mlir::Value> own);
   void emitRelease(rt::ReleaseOp op);
   void emitReturn(mlir::func::ReturnOp op);
 
@@ -71,7 +75,7 @@ private:
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::LLVM::LLVMFuncOp result;
-  mlir::Value symbols, operands, results;           // arguments
+  mlir::Value symbols, operands, results, streams;  // arguments
   mlir::Value slots, pointers, sizes;               // arrays of the frame
   int32_t numPointers = 0, numSizes = 0;            // how much of the buffers is needed
   bool namesPath = false;                           // whether an rt.invoke has a path

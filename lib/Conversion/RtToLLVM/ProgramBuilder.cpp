@@ -17,7 +17,10 @@ namespace braid {
 ProgramBuilder::ProgramBuilder(ModuleOp module)
     : pointer(LLVM::LLVMPointerType::get(module.getContext())), i8(IntegerType::get(module.getContext(), 8)),
       i32(IntegerType::get(module.getContext(), 32)), i64(IntegerType::get(module.getContext(), 64)), module(module),
-      builder(OpBuilder::atBlockEnd(module.getBody())) {}
+      builder(OpBuilder::atBlockEnd(module.getBody())) {
+  if (auto symbols = module->getAttrOfType<ArrayAttr>(rt::symbolsAttrName))
+    numSymbols = symbols.size();
+}
 
 StringAttr ProgramBuilder::freshName(StringRef stem) {
   return builder.getStringAttr("." + stem + "." + Twine(nextName++)); // no name of a module or function starts so

@@ -83,6 +83,8 @@ public:
   /// Emits the tables, the initializer, braid_program and main.
   void finish(llvm::ArrayRef<mlir::StringAttr> entries, llvm::StringRef plan, bool emitMain);
 
+  /// The symbols that a function is given; a braid_random follows them.
+  int32_t getNumSymbols() const { return numSymbols; }
   size_t getNumOperators() const { return operators.size(); }
   size_t getNumHelpers() const { return helpers.size(); }
 
@@ -104,6 +106,7 @@ private:
   llvm::StringMap<int32_t> constantNumbers;
   llvm::SmallVector<Field> constantTable;
   llvm::StringMap<mlir::LLVM::LLVMFuncOp> helpers, declared;
+  int32_t numSymbols = 0;
   unsigned nextName = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -317,7 +318,7 @@ void checkCollate(const PlanFile &plan) {
 
 PlanFile readRoot(const YAML::Node &root) {
   static const std::vector<std::string> known = {"inputs",    "components", "schedule", "balance",
-                                                 "precision", "recompute",  "optimizer"};
+                                                 "precision", "recompute",  "optimizer", "seed"};
   PlanFile plan;
   readKeys(root, "the plan", known, [&](const std::string &entry, const YAML::Node &value) {
     if (entry == "inputs") {
@@ -352,6 +353,8 @@ PlanFile readRoot(const YAML::Node &root) {
         forEachEntry(value, "recompute", [&](const std::string &name, const YAML::Node &key, const YAML::Node &policy) {
           add(name, locate(key.Mark()), policy);
         });
+    } else if (entry == "seed") {
+      plan.seed = integerOf(value, "seed", 0, std::numeric_limits<int64_t>::max());
     } else {
       plan.optimizer = readOptimizer(value);
     }

@@ -70,4 +70,32 @@ func.func private @merge(%x: tensor<?x4xf32> {braid.dims = ["batch", "4"]}, %mas
   %0 = braid.merge_rows(self = %x, mask = %mask, source = %rows) : (tensor<?x4xf32>, tensor<?x1xi1>, tensor<?x4xf32>) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
+
+// Random numbers: a unit takes its streams from its callers, what is no unit has them itself. The sizes say where the
+// samples are.
+// CHECK-LABEL: func.func private @draws
+// CHECK-SAME: attributes {rt.streams = 2 : i64}
+func.func private @draws(%x: tensor<?x4xf32> {braid.dims = ["batch", "4"]}) -> tensor<?x4xf32> attributes {braid.streams = 2 : i64} {
+  // CHECK: %[[ONE:.*]] = arith.constant 1 : index
+  // CHECK: %[[BATCH:.*]] = rt.symbol 1
+  // CHECK: %[[D:.*]] = rt.dropout %{{.*}}, 1.000000e-01 stream 1 before %[[ONE]] samples %[[BATCH]] at <"net.drop", "modeling.py", 12> : !rt.tensor
+  %0 = braid.dropout(input = %x, p = 0.1, train = true) {path = "net.drop", stream = 1 : i64, samples = ["1", "batch"]} : (tensor<?x4xf32>) -> tensor<?x4xf32> loc(#line)
+  // CHECK: %[[U:.*]] = rt.rand [4] f64 stream 0
+  %1 = braid.rand(size = [4], dtype = f64) {stream = 0 : i64} : () -> tensor<4xf64>
+  %2 = braid.to(self = %1, dtype = f32) : (tensor<4xf64>) -> tensor<4xf32>
+  %3 = braid.mm(self = %0, mat2 = %0) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  // CHECK: rt.release %[[U]]
+  %4 = braid.add(self = %3, other = %2) : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  // CHECK: rt.call "aten::dropout"(input = %{{.*}}, p = 1.000000e-01, train = false)
+  %5 = braid.dropout(input = %4, p = 0.1, train = false) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %5 : tensor<?x4xf32>
+}
+// CHECK-LABEL: func.func private @layers
+// CHECK: rt.invoke @draws(%{{.*}}) in "net.layers.0" streams [4, 7]
+// CHECK: rt.invoke @draws(%{{.*}}) in "net.layers.1" streams [9, 8]
+func.func private @layers(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = braid.call @draws(%x) {path = "net.layers.0", streams = array<i64: 4, 7>} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = braid.call @draws(%0) {path = "net.layers.1", streams = array<i64: 9, 8>} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
 }

@@ -40,3 +40,19 @@ func.func private @f() -> tensor<2xi4> {
   %0 = braid.constant dense<1> : tensor<2xi4>
   return %0 : tensor<2xi4>
 }
+
+// -----
+
+func.func private @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{draws random numbers and has no stream to draw them from}}
+  %0 = braid.dropout(input = %x, p = 0.5, train = true) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func private @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{samples has 1 sizes, not the elements before and the samples, as in ["1", "batch"]}}
+  %0 = braid.dropout(input = %x, p = 0.5, train = true) {stream = 0 : i64, samples = ["2"]} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

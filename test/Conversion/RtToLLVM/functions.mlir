@@ -101,4 +101,39 @@ func.func private @arithmetic() -> !rt.tensor {
   return %5 : !rt.tensor
 }
 // CHECK: llvm.func internal @[[FLOORDIV]](%{{.*}}: i64, %{{.*}}: i64) -> i64
+
+// No dims, no list of them.
+// CHECK-LABEL: llvm.func internal @number(
+func.func private @number() -> !rt.tensor {
+  // CHECK: %[[NONE:.*]] = llvm.mlir.zero : !llvm.ptr
+  // CHECK: llvm.call @braid_rt_rand(%[[NONE]],
+  %0 = rt.rand [] f32 stream 6 : !rt.tensor
+  return %0 : !rt.tensor
+}
+
+// What random numbers are drawn for stands behind the two symbols; streams of a unit come from the caller's list.
+// CHECK-LABEL: llvm.func internal @draws(
+// CHECK-SAME: %[[SYMBOLS:.*]]: !llvm.ptr, %[[OPERANDS:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[STREAMS:.*]]: !llvm.ptr) -> i32
+func.func private @draws(%x: !rt.tensor) -> !rt.tensor attributes {rt.streams = 2 : i64} {
+  // CHECK: %[[BATCH:.*]] = llvm.load %{{.*}} invariant
+  %n = rt.symbol 0
+  // CHECK: %[[X:.*]] = llvm.load %[[OPERANDS]]
+  // CHECK: %[[AT:.*]] = llvm.getelementptr %[[STREAMS]][8]
+  // CHECK: %[[STREAM:.*]] = llvm.load %[[AT]]
+  // CHECK: %[[RANDOM:.*]] = llvm.getelementptr %[[SYMBOLS]][16]
+  // CHECK: llvm.call @braid_rt_dropout(%[[X]], %{{.*}}, %[[RANDOM]], %[[STREAM]], %[[BATCH]], %[[BATCH]], %{{.*}}, %{{.*}}) : (!llvm.ptr, f64, !llvm.ptr, i64, i64, i64, !llvm.ptr, !llvm.ptr) -> i32
+  %0 = rt.dropout %x, 0.1 stream 1 before %n samples %n at <"net", "m.py", 3> : !rt.tensor
+  return %0 : !rt.tensor
+}
+// CHECK-LABEL: llvm.func internal @layer(
+func.func private @layer(%x: !rt.tensor) -> (!rt.tensor, !rt.tensor) {
+  // CHECK: llvm.mlir.constant(5 : i64)
+  // CHECK: %[[LIST:.*]] = llvm.mlir.addressof @[[STREAMS:.*]] : !llvm.ptr
+  // CHECK: llvm.call @draws(%{{.*}}, %{{.*}}, %{{.*}}, %[[LIST]])
+  %0 = rt.invoke @draws(%x) streams [3, 4] : (!rt.tensor) -> !rt.tensor
+  // CHECK: llvm.call @braid_rt_rand(
+  %1 = rt.rand [7] f32 stream 5 : !rt.tensor
+  return %0, %1 : !rt.tensor, !rt.tensor
+}
+// CHECK: llvm.mlir.global private constant @[[STREAMS]](dense<[3, 4]> : tensor<2xi64>)
 }

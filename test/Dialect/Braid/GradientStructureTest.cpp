@@ -14,6 +14,8 @@
 
 #include "GradientHarness.h"
 
+#include "braid/Dialect/Braid/IR/Random.h"
+
 #include "mlir/IR/Diagnostics.h"
 
 #include <gtest/gtest.h>
@@ -114,23 +116,20 @@ TEST(GradientStructureTest, NothingIsKeptForItsShape) {
   EXPECT_TRUE(reads({"silu", {x({2, 3})}}, 0)) << "or else the test above cannot fail";
 }
 
-/// The errors of differentiating a case.
-std::string errorsOf(const Case &test) {
-  std::string text;
-  ScopedDiagnosticHandler handler(&context(), [&](Diagnostic &diagnostic) {
-    text += diagnostic.str() + "\n";
-    return success();
-  });
-  Program program = buildProgram(test, /*symbolic=*/false);
-  EXPECT_THROW(differentiate(program, program.wanted, std::vector<at::Tensor>(1, at::zeros({}))), std::runtime_error);
-  return text;
-}
-
-TEST(GradientStructureTest, RefusesWhatIsRandom) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, "export the model with p = 0",
-                      errorsOf({"dropout", {x({}), f(0.5), b(true)}}));
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, "export the model with dropout_p = 0",
-                      errorsOf({"scaled_dot_product_attention", {x({2, 3}), x({2, 3}), x({2, 3}), none, f(0.1)}}));
+TEST(GradientStructureTest, DropoutDropsInItsGradientWhatItDropped) {
+  Program program = buildProgram({"dropout", {x({2, 3}), f(0.5), b(true)}}, false);
+  auto dropout = *program.function.getOps<DropoutOp>().begin();
+  Builder builder(&context());
+  dropout->setAttr(streamAttrName, builder.getI64IntegerAttr(3));
+  dropout->setAttr(samplesAttrName, builder.getStrArrayAttr({"1", "2"}));
+  Differentiated one = differentiate(program, {0}, {at::ones({2, 3}, at::kDouble)});
+  std::vector<Value> gradients = gradientsOf(one);
+  ASSERT_EQ(gradients.size(), 1u);
+  auto again = gradients.front().getDefiningOp<DropoutOp>();
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(one.forward.contains(again));
+  EXPECT_FALSE(one.forward.contains(again.getInput().getDefiningOp())) << "no mask is kept";
+  EXPECT_EQ(again->getAttrDictionary(), dropout->getAttrDictionary());
 }
 
 TEST(GradientStructureTest, RefusesStatisticsAsValues) {

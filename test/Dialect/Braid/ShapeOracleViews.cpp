@@ -285,6 +285,7 @@ std::vector<Generator> creationGenerators() {
                    }});
   for (const char *op : {"zeros", "ones"})
     table.push_back({op, [](Random &r) { return Args{r.spoiled(r.sizes(0, 4), 0.02), orAbsent(r.maybeDtype())}; }});
+  table.push_back({"rand", [](Random &r) { return Args{r.spoiled(r.sizes(0, 4), 0.02), maybe(r, r.chance(0.1) ? r.any() : r.floats())}; }});
   table.push_back({"full", [](Random &r) { return Args{r.sizes(0, 4), r.number(), orAbsent(r.maybeDtype())}; }});
   for (const char *op : {"new_zeros", "new_ones"})
     table.push_back({op, [](Random &r) { return Args{tensor(r), r.sizes(0, 4), orAbsent(r.maybeDtype())}; }});

@@ -15,3 +15,11 @@ func.func @f() {
   %0 = braid.arange_start(start = 5, end = 2) : () -> tensor<0xi64>
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{draws floating-point numbers, and its result is [2]}}
+  %0 = braid.rand(size = [2], dtype = i64) : () -> tensor<2xi64>
+  return
+}

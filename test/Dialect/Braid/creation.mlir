@@ -25,6 +25,10 @@ func.func @creation(%x: tensor<?xbf16> {braid.dims = ["seq"]}) {
   %7 = braid.new_full(self = %x, size = [1], fill_value = 2.5, dtype = f64) : (tensor<?xbf16>) -> tensor<1xf64>
   // expected-remark@+1 {{[seq] i64}}
   %8 = braid.zeros_like(self = %x, dtype = i64) : (tensor<?xbf16>) -> tensor<?xi64>
+  // expected-remark@+1 {{[seq, 2] f32}}
+  %9 = braid.rand(size = [%seq, 2]) : () -> tensor<?x2xf32>
+  // expected-remark@+1 {{[3] f64}}
+  %10 = braid.rand(size = [3], dtype = f64) : () -> tensor<3xf64>
   return
 }
 }

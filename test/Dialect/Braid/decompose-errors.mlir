@@ -1,10 +1,12 @@
 // RUN: braid-opt %s --braid-decompose --split-input-file --verify-diagnostics
 
-func.func @dropout(%q: tensor<2x2x5x4xf32>) -> tensor<2x2x5x4xf32> {
-  // expected-error @below {{drops attention weights (dropout_p = 1.000000e-01): random dropout is not supported; export the model with dropout_p = 0}}
-  %0 = braid.scaled_dot_product_attention(query = %q, key = %q, value = %q, dropout_p = 0.1)
-    : (tensor<2x2x5x4xf32>, tensor<2x2x5x4xf32>, tensor<2x2x5x4xf32>) -> tensor<2x2x5x4xf32>
-  return %0 : tensor<2x2x5x4xf32>
+module attributes {braid.symbols = {classes = 3 : i64}} {
+func.func @smoothing(%x: tensor<2x?xf32> {braid.dims = ["2", "classes"]},
+                     %t: tensor<2x?xf32> {braid.dims = ["2", "classes"]}) -> tensor<f32> {
+  // expected-error @below {{smooths probabilities over a number of classes that is not constant}}
+  %0 = braid.cross_entropy_loss(self = %x, target = %t, label_smoothing = 0.1) : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
 }
 
 // -----

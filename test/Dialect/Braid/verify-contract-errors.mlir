@@ -39,3 +39,55 @@ module {
     return %0, %0 : tensor<f32>, tensor<f32>
   }
 }
+
+// -----
+
+// CHECK: error: 'braid.rand' op draws random numbers and has no stream to draw them from: give it a number of its own, as in {stream = 3 : i64}
+module {
+  func.func @main(%x: tensor<f32> {braid.input = "x"}) -> tensor<f32> {
+    %0 = braid.rand(size = []) : () -> tensor<f32>
+    %1 = braid.mul(self = %x, other = %0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+
+// CHECK: error: 'braid.dropout' op draws from stream 3, as another op does: their numbers would be the same, so give it a stream of its own
+// CHECK: note: drawn from here
+module {
+  func.func @main(%x: tensor<f32> {braid.input = "x"}) -> tensor<f32> {
+    %0 = braid.rand(size = []) {stream = 3 : i64} : () -> tensor<f32>
+    %1 = braid.mul(self = %x, other = %0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %2 = braid.dropout(input = %1, p = 0.5, train = true) {stream = 3 : i64} : (tensor<f32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// CALLS: error: 'braid.rand' op draws from a stream that its unit does not list (braid.streams)
+module {
+  func.func @main(%x: tensor<f32> {braid.input = "x"}) -> tensor<f32> {
+    %0 = braid.call @unit(%x) {streams = array<i64: 7>} : (tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+  func.func private @unit(%x: tensor<f32>) -> tensor<f32> attributes {braid.streams = 1 : i64} {
+    %0 = braid.rand(size = []) {stream = 1 : i64} : () -> tensor<f32>
+    %1 = braid.mul(self = %x, other = %0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+
+// CALLS: error: 'braid.call' op lists 1 streams of random numbers, and 'unit' draws from 2 (braid.streams)
+module {
+  func.func @main(%x: tensor<f32> {braid.input = "x"}) -> tensor<f32> {
+    %0 = braid.call @unit(%x) {streams = array<i64: 7>} : (tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+  func.func private @unit(%x: tensor<f32>) -> tensor<f32> attributes {braid.streams = 2 : i64} {
+    return %x : tensor<f32>
+  }
+}

@@ -132,3 +132,52 @@ func.func private @f() {
   %0 = rt.column
   return
 }
+
+// -----
+
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{drops with probability 1.5}}
+  %0 = rt.dropout %x, 1.5 stream 0 : !rt.tensor
+  rt.release %0
+  return
+}
+
+// -----
+
+func.func private @f(%x: !rt.tensor) attributes {rt.streams = 1 : i64} {
+  // expected-error @+1 {{draws from stream 1 of the 1 that callers pass (rt.streams)}}
+  %0 = rt.dropout %x, 0.5 stream 1 : !rt.tensor
+  rt.release %0
+  return
+}
+
+// -----
+
+func.func private @f() {
+  %n = rt.symbol 0
+  // expected-error @+1 {{has one of before and samples; give both, or none where no dim holds samples}}
+  %0 = rt.rand [2] f32 stream 0 samples %n : !rt.tensor
+  rt.release %0
+  return
+}
+
+// -----
+
+func.func private @f() {
+  // expected-error @+1 {{makes elements of type 'i64'; f64, f32, bf16 and f16 can be drawn}}
+  %0 = rt.rand [2] i64 stream 0 : !rt.tensor
+  rt.release %0
+  return
+}
+
+// -----
+
+// expected-note @+1 {{declared here}}
+func.func private @g(%x: !rt.tensor) attributes {rt.streams = 2 : i64} {
+  return
+}
+func.func private @f(%x: !rt.tensor) {
+  // expected-error @+1 {{passes 1 streams, and 'g' draws from 2 (rt.streams)}}
+  rt.invoke @g(%x) streams [5] : (!rt.tensor) -> ()
+  return
+}

@@ -29,6 +29,23 @@ func.func private @operators(%x: !rt.tensor, %y: !rt.tensor) -> !rt.tensor {
   return %4 : !rt.tensor
 }
 
+// CHECK-LABEL: func.func private @random
+// CHECK-SAME: attributes {rt.streams = 2 : i64}
+func.func private @random(%x: !rt.tensor) -> (!rt.tensor, !rt.tensor) attributes {rt.streams = 2 : i64} {
+  // CHECK: %[[N:.*]] = rt.symbol 0
+  %n = rt.symbol 0
+  // CHECK: %[[D:.*]] = rt.dropout %{{.*}}, 1.000000e-01 stream 1 before %[[N]] samples %[[N]] at <"net", "m.py", 3> : !rt.tensor
+  %0 = rt.dropout %x, 0.1 stream 1 before %n samples %n at <"net", "m.py", 3> : !rt.tensor
+  // CHECK: %[[U:.*]] = rt.rand [%[[N]], 7] f32 stream 0 : !rt.tensor
+  %1 = rt.rand [%n, 7] f32 stream 0 : !rt.tensor
+  return %0, %1 : !rt.tensor, !rt.tensor
+}
+// CHECK: rt.invoke @random(%{{.*}}) in "net.layers.0" streams [3, 4] :
+func.func private @layer(%x: !rt.tensor) -> (!rt.tensor, !rt.tensor) {
+  %0:2 = rt.invoke @random(%x) in "net.layers.0" streams [3, 4] : (!rt.tensor) -> (!rt.tensor, !rt.tensor)
+  return %0#0, %0#1 : !rt.tensor, !rt.tensor
+}
+
 // CHECK: rt.kernel @softmax rank 2 inputs [0] outputs [0] {
 // CHECK-NEXT: ^bb0(%[[V:.*]]: f32):
 rt.kernel @softmax rank 2 inputs [0] outputs [0] {

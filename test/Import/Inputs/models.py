@@ -346,9 +346,31 @@ class Strided(nn.Module):
         return (y * 3).mean() + z.mean()
 
 
-class Dropout(nn.Module):
+class Random(nn.Module):
+    """Dropout that is on, off, and of nothing; a layer twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.25)
+        self.off = nn.Dropout(0.0)
+
     def forward(self, x):
-        return F.dropout(x, 0.1).mean()
+        x = self.off(self.drop(x)) + F.dropout(x, 0.5, False)
+        return self.drop(F.dropout(x * 2, 1.0, inplace=True)).mean()
+
+
+class Permuted(nn.Module):
+    def forward(self, x):
+        return (x * torch.randperm(4)).mean()
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 4, 2, dropout=0.5)
+
+    def forward(self, x):
+        return self.rnn(x)[0].mean()
 
 
 class Windows(nn.Module):
@@ -421,7 +443,10 @@ MODELS = {
     "clamped": (Clamped(), floats(3, 4), "trace"),
     "grows": (Grows(), floats(3, 4), "script"),
     "strided": (Strided(), floats(3, 4), "trace"),
-    "dropout": (Dropout(), floats(3, 4), "trace"),
+    "random": (Random(), floats(3, 4), "trace"),
+    "random_scripted": (Random(), floats(3, 4), "script"),
+    "permuted": (Permuted(), floats(3, 4), "trace"),
+    "recurrent": (Recurrent(), floats(3, 4), "trace"),
     "windows": (Windows().double(), floats(2, 6, 9, 4, dtype=torch.float64), "trace"),
     "large": (Large(), floats(3, 256), "trace"),
     "rows": (Rows(), floats(3, 4), "trace"),

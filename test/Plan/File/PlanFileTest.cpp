@@ -86,6 +86,11 @@ TEST(PlanFile, OptimizerGroups) {
   EXPECT_EQ(optimizer.groups[1].lr, 2);
 }
 
+TEST(PlanFile, Seed) {
+  EXPECT_EQ(parsePlan("{}", "plan.yaml")->seed, 0);
+  EXPECT_EQ(parsePlan("seed: 9007199254740993", "plan.yaml")->seed, 9007199254740993) << "no double holds it";
+}
+
 TEST(PlanFile, EveryKeyIsOptional) {
   for (const char *text : {"", "---\n", "{}", "# nothing\n", "schedule:\n", "inputs: {}\ncomponents: {}\n"}) {
     Result<PlanFile> plan = parsePlan(text, "plan.yaml");
@@ -174,6 +179,8 @@ TEST(PlanFile, ErrorsSayWhereAndWhat) {
       {"optimizer: {groups: [{parameter: a, lr: 1}]}", "plan.yaml:1:23: ", {"did you mean 'parameters'?"}},
       {"optimizer: {zero: 4}", "plan.yaml:1:19: ", {"between 0 and 3"}},
       {"optimizer: {wieght_decay: 0.1}", "plan.yaml:1:13: ", {"did you mean 'weight_decay'?"}},
+      {"seed: -1", "plan.yaml:1:7: ", {"between 0 and"}},
+      {"seed: 1.5", "plan.yaml:1:7: ", {"whole number"}},
       {"a: {", "plan.yaml:", {"no YAML"}},
       {"x: *unknown", "plan.yaml:1:", {"no YAML"}},
       {"{}\n---\n{}", "plan.yaml:", {"one YAML document"}},

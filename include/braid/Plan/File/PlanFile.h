@@ -22,6 +22,7 @@
 //               accumulate: 4, schedule: {kind: cosine, warmup: 100, steps: 1000, minimum: 0.1}, zero: 1,
 //               groups: [{parameters: ["**.bias", net.embed], lr: 1.0e-4, weight_decay: 0}]}   the first match wins
 //              {kind: sgd, momentum: 0.9, nesterov: true}                                      docs/Training.md
+//   seed:      7                                             of random numbers (dropout)
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,6 +135,7 @@ struct PlanFile {
   std::string computePrecision, masterPrecision; // fp64, fp32, bf16, fp16; empty: the model's own
   std::vector<PlanRecompute> recompute;          // in order: the first match wins; one word is the pattern *
   std::optional<PlanOptimizer> optimizer;
+  int64_t seed = 0; // of random numbers
 
   /// The component that a module belongs to, or nullptr.
   const PlanComponent *componentOf(std::string_view modulePath) const;

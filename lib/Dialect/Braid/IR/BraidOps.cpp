@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -138,6 +139,13 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!areCompatible(callee.getArgumentTypes(), getOperandTypes()) ||
       !areCompatible(callee.getResultTypes(), getResultTypes()))
     return (emitOpError() << "does not fit the type of '" << getCallee() << "', " << callee.getFunctionType())
+               .attachNote(callee.getLoc())
+           << "declared here";
+  auto taken = callee->getAttrOfType<IntegerAttr>(streamsAttrName);
+  int64_t wanted = taken ? taken.getInt() : 0, given = getStreams() ? getStreams()->size() : 0;
+  if (wanted != given)
+    return (emitOpError() << "lists " << given << " streams of random numbers, and '" << getCallee() << "' draws from "
+                          << wanted << " (" << streamsAttrName << ")")
                .attachNote(callee.getLoc())
            << "declared here";
   return success();

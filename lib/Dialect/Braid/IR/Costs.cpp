@@ -7,6 +7,8 @@
 
 #include "ShapeRules.h"
 
+#include "braid/Dialect/Braid/IR/Random.h"
+
 using namespace mlir;
 
 namespace braid::costs {
@@ -126,6 +128,11 @@ Expr attentionBackward(Operation *op, ShapeAnalysis &analysis) {
   auto flash = cast<FlashAttentionForCpuBackwardOp>(op);
   Expr forward = attentionWork(flash.getQuery(), flash.getKey(), flash.getValue(), analysis);
   return Expr::floorDiv(Expr(5) * forward, Expr(2));
+}
+
+/// Ten rounds of about ten operations on integers give four numbers.
+Expr random(Operation *op, ShapeAnalysis &analysis) {
+  return Expr(drawsRandomNumbers(op) ? 25 : 1) * elements(op->getResult(0), analysis);
 }
 
 } // namespace braid::costs

@@ -57,6 +57,8 @@ LogicalResult filled(Operation *op, ShapeAnalysis &analysis, Results &results) {
   for (const Expr &size : result.dims)
     if (size.constant().value_or(0) < 0)
       return op->emitOpError() << "has a negative size: " << str(result);
+  if (isa<RandOp>(op) && !isFloat(result.elementType))
+    return op->emitOpError() << "draws floating-point numbers, and its result is " << str(result);
   results.push_back(result);
   return success();
 }

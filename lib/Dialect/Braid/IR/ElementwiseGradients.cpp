@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/GradientRules.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 
 #include <cmath>
 #include <numbers>
@@ -347,11 +348,15 @@ LogicalResult mish(MishOp op, GradientBuilder &g) {
 }
 
 LogicalResult dropout(DropoutOp op, GradientBuilder &g) {
-  // Random masks are not drawn yet: only the identity is differentiated.
-  if (op.getTrain() && op.getP() && !op.getP()->isZero())
-    return op.emitOpError() << "drops elements (p = " << op.getP()->convertToDouble()
-                            << ", train): random dropout is not supported; export the model with p = 0 or in eval mode";
-  g.add(op.getInput(), g.cotangent());
+  if (!drawsRandomNumbers(op)) {
+    g.add(op.getInput(), g.cotangent());
+    return success();
+  }
+  // The same elements with the same factors.
+  Value gradient = g.create<DropoutOp>({g.cotangent(), argument(op, "p"), argument(op, "train")});
+  if (gradient)
+    copyDraw(op, gradient.getDefiningOp());
+  g.add(op.getInput(), gradient);
   return success();
 }
 

@@ -18,6 +18,7 @@
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/Describe.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -71,6 +72,33 @@ public:
     return std::nullopt;
   }
 
+  /// Says of each op that draws random numbers where its samples are, so that they draw by their numbers.
+  void placeDraws(func::FuncOp prologue) {
+    llvm::DenseMap<Attribute, Attribute> places; // by stream
+    Builder builder(main.getContext());
+    for (Operation &op : main.getBody().front()) {
+      if (!drawsRandomNumbers(&op))
+        continue;
+      SampleState state = states.lookup(op.getResult(0));
+      FailureOr<TensorShape> shape = shapes.shapeOf(op.getResult(0));
+      // The weights of an attention, where it drops, have other entries than its result in their last dim.
+      bool apart = isa<ScaledDotProductAttentionOp>(op) && succeeded(shape) && state.dim == shape->rank() - 1;
+      if (state.kind != SampleState::Samples || failed(shape) || apart)
+        continue;
+      Expr before = state.outer;
+      for (const Expr &size : ArrayRef(shape->dims).take_front(state.dim))
+        before = before * size;
+      ArrayAttr place = builder.getStrArrayAttr({before.str(), batch.str()});
+      op.setAttr(samplesAttrName, place);
+      places[op.getAttr(streamAttrName)] = place;
+    }
+    if (!prologue)
+      return;
+    for (Operation &op : prologue.getBody().front())
+      if (Attribute place = places.lookup(op.getAttr(streamAttrName)); place && drawsRandomNumbers(&op))
+        op.setAttr(samplesAttrName, place);
+  }
+
 private:
   /// One entry of the dim is one sample.
   static bool isAlone(const SampleState &state) { return state.isPlain() && state.inner.constant() == 1; }
@@ -100,7 +128,7 @@ private:
       return failed(value) || dependsOnBatch(*value);
     };
     bool sizes = isa<ViewOp, ReshapeOp, ExpandOp, RepeatOp, UnflattenOp, ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp,
-                     ArangeOp>(op);
+                     ArangeOp, RandOp>(op);
     bool arithmetic = isa<arith::ArithDialect>(op->getDialect());
     if (sizes || arithmetic)
       return std::nullopt;
@@ -165,7 +193,8 @@ private:
         if (!dependsOnBatch(size))
           continue;
         bool numbers = isa<ArangeOp>(op); // from 0 in steps of 1
-        bool equal = isa<ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp, ExpandOp, RepeatOp>(op);
+        // What rand gives a sample depends on the sample's number in the step, so dividing the batch changes nothing.
+        bool equal = isa<ZerosOp, OnesOp, FullOp, NewZerosOp, NewOnesOp, NewFullOp, ExpandOp, RepeatOp, RandOp>(op);
         std::optional<Expr> inner = size.exactQuotient(batch);
         if (!inner || !(numbers ? size == batch : equal))
           return describe(op) + " makes a tensor whose dim " + std::to_string(dim) + " is " + size.str();
@@ -322,8 +351,11 @@ struct AnalyzeSamples : impl::AnalyzeSamplesBase<AnalyzeSamples> {
     if (module->hasAttr("braid.whole_loss"))
       return;
     ShapeAnalysis shapes(module);
-    if (std::optional<std::string> reason = Analyzer(main, shapes).run())
+    Analyzer analyzer(main, shapes);
+    if (std::optional<std::string> reason = analyzer.run())
       module->setAttr("braid.whole_loss", StringAttr::get(&getContext(), *reason));
+    else
+      analyzer.placeDraws(module.lookupSymbol<func::FuncOp>("prologue"));
   }
 };
 } // namespace

@@ -14,6 +14,8 @@
 
 #include "DecomposeRules.h"
 
+#include "braid/Dialect/Braid/IR/Random.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -125,11 +127,14 @@ struct Attention {
   Value query, key, value, mask;
   bool causal;
   std::optional<double> scale;
+  ScaledDotProductAttentionOp dropping; // null unless weights are dropped
 };
 } // namespace
 
 /// What ATen asks of operands before it takes the fused kernel, as far as shapes and types tell.
 static bool fitsKernel(const Attention &parts, GradientBuilder &g) {
+  if (parts.dropping) // the kernel has no dropout
+    return false;
   TensorShape query = g.shapeOf(parts.query), key = g.shapeOf(parts.key), value = g.shapeOf(parts.value);
   Type type = query.elementType;
   if (!type.isF64() && !type.isF32() && !type.isBF16() && !type.isF16())
@@ -170,6 +175,17 @@ static Value fused(const Attention &parts, GradientBuilder &g) {
                                            g.boolean(parts.causal), mask, scale});
 }
 
+/// The weights of an attention, some of them dropped where it drops any.
+static Value dropped(const Attention &parts, Value weights, GradientBuilder &g) {
+  if (!parts.dropping)
+    return weights;
+  ScaledDotProductAttentionOp op = parts.dropping;
+  Value result = g.create<DropoutOp>({weights, g.f64(op.getDropoutP().convertToDouble()), g.boolean(true)});
+  if (result)
+    copyDraw(op, result.getDefiningOp());
+  return result;
+}
+
 static Value formula(const Attention &parts, GradientBuilder &g) {
   TensorShape query = g.shapeOf(parts.query), key = g.shapeOf(parts.key);
   double infinity = std::numeric_limits<double>::infinity();
@@ -181,7 +197,7 @@ static Value formula(const Attention &parts, GradientBuilder &g) {
     scores = g.create<MaskedFillScalarOp>({scores, g.create<LogicalNotOp>({past}), g.f64(-infinity)});
   }
   if (!parts.mask)
-    return g.create<MatmulOp>({g.create<SoftmaxOp>({scores, g.i64(-1)}), parts.value});
+    return g.create<MatmulOp>({dropped(parts, g.create<SoftmaxOp>({scores, g.i64(-1)}), g), parts.value});
 
   if (g.shapeOf(parts.mask).elementType.isInteger(1))
     scores = g.create<MaskedFillScalarOp>({scores, g.create<LogicalNotOp>({parts.mask}), g.f64(-infinity)});
@@ -191,16 +207,13 @@ static Value formula(const Attention &parts, GradientBuilder &g) {
   // A row that attends to nothing gives zeros, and so do its gradients: it is kept away from softmax's 0 / 0.
   Value nowhere = g.create<AllDimOp>({g.create<EqScalarOp>({scores, g.f64(-infinity)}), g.i64(-1), g.boolean(true)});
   Value shares = g.create<SoftmaxOp>({maskedOut(g, scores, nowhere), g.i64(-1)});
-  return g.create<MatmulOp>({maskedOut(g, shares, nowhere), parts.value});
+  return g.create<MatmulOp>({dropped(parts, maskedOut(g, shares, nowhere), g), parts.value});
 }
 
 Value attention(ScaledDotProductAttentionOp op, GradientBuilder &g) {
-  if (!op.getDropoutP().isZero()) {
-    op.emitOpError() << "drops attention weights (dropout_p = " << op.getDropoutP().convertToDouble()
-                     << "): random dropout is not supported; export the model with dropout_p = 0";
-    return {};
-  }
-  Attention parts{op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), op.getIsCausal(), std::nullopt};
+  Attention parts{op.getQuery(), op.getKey(), op.getValue(), op.getAttnMask(), op.getIsCausal(), std::nullopt, {}};
+  if (drawsRandomNumbers(op))
+    parts.dropping = op;
   if (op.getScale())
     parts.scale = op.getScale()->convertToDouble();
   if (op.getEnableGqa()) {

@@ -14,6 +14,7 @@
 
 #include "RecomputePolicies.h"
 
+#include "braid/Dialect/Braid/IR/Random.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -223,6 +224,11 @@ private:
         residual(operand);
     for (Value root : llvm::concat<Value>(inputRoots, paramRoots))
       residual(root);
+    // A dropout of what is kept is drawn again: attention would keep its weights twice.
+    residuals.remove_if([&](Value value) {
+      Operation *op = value.getDefiningOp();
+      return op && isa<DropoutOp>(op) && drawsRandomNumbers(op) && residuals.contains(op->getOperand(0));
+    });
   }
 
   void addDims(func::FuncOp function, unsigned number, Value value, bool result) {
@@ -247,6 +253,8 @@ private:
     auto function = func::FuncOp::create(request.unit.getLoc(), (request.unit.getSymName() + suffix).str(),
                                          FunctionType::get(builder.getContext(), argTypes, resultTypes));
     function.setPrivate();
+    if (Attribute streams = request.unit->getAttr(streamsAttrName))
+      function->setAttr(streamsAttrName, streams);
     Block *entry = function.addEntryBlock();
     IRMapping mapping;
     for (auto [number, value] : llvm::enumerate(arguments)) {

@@ -16,6 +16,7 @@
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/Describe.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -132,6 +133,7 @@ struct Unit {
   bool glue = false, inputOnly = false;
   SmallVector<Operation *> ops;
   SmallVector<Value> inputs, params, results;
+  SmallVector<int64_t> streams;   // that its ops draw random numbers from
 };
 
 class UnitGraph {
@@ -341,7 +343,9 @@ public:
       for (Value param : unit.params)
         params.push_back(builder.clone(*param.getDefiningOp())->getResult(0));
       auto call = CallOp::create(builder, unit.ops.front()->getLoc(), function->getResultTypes(),
-                                 function->getSymName(), inputs, params, builder.getStringAttr(unit.path));
+                                 function->getSymName(), inputs, params, builder.getStringAttr(unit.path),
+                                 unit.streams.empty() ? DenseI64ArrayAttr()
+                                                      : builder.getDenseI64ArrayAttr(unit.streams));
       if (unit.glue)
         call->setAttr("glue", builder.getUnitAttr());
       if (unit.inputOnly)
@@ -403,7 +407,14 @@ private:
           relative.consume_front(".");
         copy->setAttr(pathAttrName, inside.getStringAttr(relative));
       }
+      // So do streams, which the call lists.
+      if (auto stream = op->getAttrOfType<IntegerAttr>(streamAttrName)) {
+        copy->setAttr(streamAttrName, inside.getI64IntegerAttr(unit.streams.size()));
+        unit.streams.push_back(stream.getInt());
+      }
     }
+    if (!unit.streams.empty())
+      function->setAttr(streamsAttrName, inside.getI64IntegerAttr(unit.streams.size()));
     SmallVector<Value> results;
     for (auto [number, value] : llvm::enumerate(unit.results)) {
       results.push_back(mapping.lookup(value));

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Random.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -74,14 +75,22 @@ private:
     return false;
   }
 
-  /// Typed or opaque ATen ops, structure of braid, arith on sizes, calls.
+  /// Typed or opaque ATen ops, structure of braid, arith on sizes, calls. What draws random numbers says from where.
   bool verifyOps(func::FuncOp function) {
     bool valid = true;
-    for (Operation &op : function.getBody().front())
+    auto listed = function->getAttrOfType<IntegerAttr>(streamsAttrName);
+    for (Operation &op : function.getBody().front()) {
+      auto stream = op.getAttrOfType<IntegerAttr>(streamAttrName);
+      if (drawsRandomNumbers(&op) && (!stream || stream.getInt() < 0 || stream.getInt() >= streamEnd))
+        valid = fail(&op, "draws random numbers and has no stream to draw them from: give it a number of its own, as "
+                          "in {stream = 3 : i64}");
+      else if (drawsRandomNumbers(&op) && listed && stream.getInt() >= listed.getInt())
+        valid = fail(&op, "draws from a stream that its unit does not list (" + Twine(streamsAttrName) + ")");
       if (!isa<AtenOpInterface, OpaqueOp, AtenGradientOp, GetParamOp, ConstantOp, SizeOp, SymbolOp, ScalarTensorOp,
                func::CallOp, CallOp, func::ReturnOp>(op) &&
           !isa<arith::ArithDialect>(op.getDialect()))
         valid = fail(&op, "has no place in a model graph: ops are ATen operators, braid's own, arith on sizes and calls");
+    }
     return valid;
   }
 
@@ -100,7 +109,16 @@ private:
 
   bool verifyFlat() {
     bool valid = true;
+    llvm::DenseMap<int64_t, Operation *> drawn;
     for (Operation &op : main.getBody().front()) {
+      if (auto stream = op.getAttrOfType<IntegerAttr>(streamAttrName); stream && drawsRandomNumbers(&op))
+        if (auto [other, isNew] = drawn.try_emplace(stream.getInt(), &op); !isNew) {
+          (op.emitOpError() << "draws from stream " << stream.getInt() << ", as another op does: their numbers would be "
+                            << "the same, so give it a stream of its own")
+                  .attachNote(other->second->getLoc())
+              << "drawn from here";
+          valid = false;
+        }
       if (isa<SizeOp, func::CallOp, CallOp>(op))
         valid = fail(&op, "is left after shapes are resolved: @main is flat, and sizes are arith over braid.symbol");
       for (Value result : op.getResults())

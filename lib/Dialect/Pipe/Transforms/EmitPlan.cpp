@@ -65,6 +65,8 @@ public:
     addCounts(plan);
     if (failed(addOptimizer(plan)))
       return failure();
+    if (file && file->seed)
+      plan["seed"] = file->seed;
     if (auto whole = module->getAttrOfType<StringAttr>("braid.whole_loss"))
       plan["whole_batch"] = whole.getValue();
     std::string text;

@@ -154,7 +154,7 @@ private:
   SmallVector<Value> emitCall(CallOp call, FlatSymbolRefAttr callee, ArrayRef<Value> inputs) {
     auto function = symbols.lookup<func::FuncOp>(callee.getValue());
     auto made = CallOp::create(builder, call.getLoc(), function.getResultTypes(), callee, inputs, paramsOf(call),
-                               call.getPathAttr());
+                               call.getPathAttr(), call.getStreamsAttr());
     return llvm::to_vector_of<Value>(made.getResults());
   }
 
@@ -384,7 +384,7 @@ private:
     llvm::append_range(operands, residuals);
     llvm::append_range(operands, more);
     auto made = CallOp::create(builder, call.getLoc(), function.getResultTypes(), callee, operands, ValueRange(),
-                               call.getPathAttr());
+                               call.getPathAttr(), call.getStreamsAttr());
     return llvm::to_vector_of<Value>(made.getResults());
   }
 

@@ -225,6 +225,33 @@ LogicalResult CallGradientOp::verify() {
   return verifyArguments(*this, getNames(), getValues(), getTensors().size(), getSizes().size());
 }
 
+/// A stream is a number of its own, or one of those that the caller passes.
+template <typename OpTy> static LogicalResult verifyRandom(OpTy op) {
+  int64_t stream = op.getStream();
+  if (stream < 0)
+    return op.emitOpError() << "draws from stream " << stream << "; streams are numbered from 0";
+  if (static_cast<bool>(op.getBefore()) != static_cast<bool>(op.getSamples()))
+    return op.emitOpError() << "has one of before and samples; give both, or none where no dim holds samples";
+  auto function = op->template getParentOfType<func::FuncOp>();
+  auto passed = function ? function->template getAttrOfType<IntegerAttr>(streamsAttrName) : IntegerAttr();
+  if (passed && stream >= passed.getInt())
+    return op.emitOpError() << "draws from stream " << stream << " of the " << passed.getInt()
+                            << " that callers pass (" << streamsAttrName << ")";
+  return success();
+}
+
+LogicalResult DropoutOp::verify() {
+  if (double p = getP().convertToDouble(); !(p >= 0 && p <= 1))
+    return emitOpError() << "drops with probability " << p << ", which is not from 0 to 1";
+  return verifyRandom(*this);
+}
+
+LogicalResult RandOp::verify() {
+  if (!isa<FloatType>(getDtype()) || !rt::getDtype(getDtype()))
+    return emitOpError() << "makes elements of type " << getDtype() << "; f64, f32, bf16 and f16 can be drawn";
+  return verifyRandom(*this);
+}
+
 LogicalResult ConstantOp::verify() {
   Type elementType = getValue().getElementType();
   if (!getDtype(elementType))
@@ -289,6 +316,13 @@ LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "invokes '" << getCallee() << "', which is no function";
   if (callee.getArgumentTypes() != getOperandTypes() || callee.getResultTypes() != getResultTypes())
     return (emitOpError() << "does not fit the type of '" << getCallee() << "', " << callee.getFunctionType())
+               .attachNote(callee.getLoc())
+           << "declared here";
+  auto taken = callee->getAttrOfType<IntegerAttr>(streamsAttrName);
+  int64_t wanted = taken ? taken.getInt() : 0, given = getStreams() ? getStreams()->size() : 0;
+  if (wanted != given)
+    return (emitOpError() << "passes " << given << " streams, and '" << getCallee() << "' draws from " << wanted << " ("
+                          << streamsAttrName << ")")
                .attachNote(callee.getLoc())
            << "declared here";
   return success();

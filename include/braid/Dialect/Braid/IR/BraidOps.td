@@ -126,13 +126,15 @@ def Braid_CallOp : Braid_Op<"call", [AttrSizedOperandSegments, CallOpInterface,
   let summary = "Runs a unit";
   let description = [{
     Operands are values, then the unit's parameters as values (`braid.get_param` results in @main, arguments inside a
-    stage). The callee is private and takes them in the same order.
+    stage). The callee is private and takes them in the same order. `streams` numbers the streams of random numbers that
+    the callee's ops draw from: `stream = 1` inside of it is the second of them. The callee has `braid.streams`, their
+    number.
     ```mlir
     %1 = braid.call @CLIPEncoderLayer(%0) params(%w, %b) {path = "vision.layers.0"} : ...
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs, Variadic<AnyRankedTensor>:$params,
-                       OptionalAttr<StrAttr>:$path);
+                       OptionalAttr<StrAttr>:$path, OptionalAttr<DenseI64ArrayAttr>:$streams);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $callee `(` $inputs `)` (`params` `(` $params^ `)`)? attr-dict

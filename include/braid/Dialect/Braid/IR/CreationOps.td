@@ -35,4 +35,8 @@ def Braid_OnesLikeOp : Braid_CreationOp<"ones_like", "aten::ones_like", [T<"self
 def Braid_FullLikeOp : Braid_CreationOp<"full_like", "aten::full_like", [T<"self">, Scalar<"fill_value">, Dtype<>],
   "cast", "broadcast">;
 
+// Uniform in [0, 1), a function of the seed, the step, the sample and `stream`: see Random.h.
+def Braid_RandOp : Braid_AtenOp<"rand", "aten::rand", [SymIntList<"size">, Dtype<>], "filled", "", "random",
+  factorRule = "filled">;
+
 #endif // BRAID_DIALECT_BRAID_IR_CREATIONOPS_TD

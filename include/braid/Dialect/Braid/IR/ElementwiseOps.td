@@ -117,7 +117,9 @@ def Braid_EluOp : Braid_UnaryOp<"elu", "aten::elu",
 def Braid_SoftplusOp : Braid_UnaryOp<"softplus", "aten::softplus", [T<"self">, Scalar<"beta">, Scalar<"threshold">],
   "softplus", "floating">;
 def Braid_MishOp : Braid_UnaryOp<"mish", "aten::mish", [T<"self">], "mish", "floating">;
-def Braid_DropoutOp : Braid_UnaryOp<"dropout", "aten::dropout", [T<"input">, Float<"p">, Bool<"train">], "dropout">;
+// Its mask is a function of the seed, the step, the sample and `stream`, so a backward makes it again: see Random.h.
+def Braid_DropoutOp : Braid_AtenOp<"dropout", "aten::dropout", [T<"input">, Float<"p">, Bool<"train">], "sameAsFirst",
+  "dropout", "random", factorRule = "broadcast">;
 // The same values; no gradient passes.
 def Braid_DetachOp : Braid_UnaryOp<"detach", "aten::detach", [T<"self">]>;
 def Braid_ToOp : Braid_AtenOp<"to", "aten::to.dtype", [T<"self">, Dtype<>], "cast", "cast", factorRule = "broadcast">;

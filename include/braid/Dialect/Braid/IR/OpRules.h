@@ -357,6 +357,7 @@ BRAID_FLOPS_RULE(upsample, mlir::Operation *)
 BRAID_FLOPS_RULE(attention, mlir::Operation *)
 BRAID_FLOPS_RULE(attentionBackward, mlir::Operation *)
 BRAID_FLOPS_RULE(loss, mlir::Operation *)
+BRAID_FLOPS_RULE(random, mlir::Operation *)
 
 #undef BRAID_SHAPE_RULE
 #undef BRAID_GRADIENT_RULE

@@ -37,6 +37,7 @@ bool isOwned(mlir::Value tensor);
 /// The attributes that `pipe` leaves for code generation.
 inline constexpr llvm::StringLiteral entryAttrName = "pipe.entry";     // unit, on functions that the plan names
 inline constexpr llvm::StringLiteral symbolsAttrName = "pipe.symbols"; // ["batch", "seq"]: the order of `symbols`
+inline constexpr llvm::StringLiteral streamsAttrName = "rt.streams";   // 2 : i64, how many the caller passes
 inline constexpr llvm::StringLiteral planAttrName = "pipe.plan";       // the plan's JSON
 
 } // namespace braid::rt

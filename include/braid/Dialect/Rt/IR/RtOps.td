@@ -66,6 +66,46 @@ def Rt_CheckRowsOp : Rt_Op<"check_rows"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Random numbers
+//===----------------------------------------------------------------------===//
+
+class Rt_RandomOp<string mnemonic, dag own, list<Trait> traits = []> : Rt_Op<mnemonic, traits> {
+  let arguments = !con(own, (ins I64Attr:$stream, Optional<Index>:$before, Optional<Index>:$samples,
+                                 OptionalAttr<Rt_SiteAttr>:$site));
+  let results = (outs Rt_Tensor:$result);
+}
+
+def Rt_DropoutOp : Rt_RandomOp<"dropout", (ins Rt_Tensor:$input, F64Attr:$p), [AttrSizedOperandSegments]> {
+  let summary = "Zeroes elements with probability p and scales the others, while training; can fail";
+  let description = [{
+    In a function with `rt.streams`, `stream` is a place in the list that its caller passes. Where dims hold samples,
+    `before` counts the elements of the dims before them and `samples` the samples of this micro-batch.
+    ```mlir
+    %y = rt.dropout %x, 1.000000e-01 stream 0 before %c1 samples %batch : !rt.tensor
+    ```
+  }];
+  let assemblyFormat = [{
+    $input `,` $p `stream` $stream (`before` $before^)? (`samples` $samples^)? (`at` $site^)? attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Rt_RandOp : Rt_RandomOp<"rand", (ins Variadic<Index>:$sizes, DenseI64ArrayAttr:$static_sizes, TypeAttr:$dtype),
+                            [AttrSizedOperandSegments]> {
+  let summary = "Uniform numbers in [0, 1); can fail";
+  let description = [{`stream`, `before` and `samples` are as for rt.dropout.
+    ```mlir
+    %u = rt.rand [%batch, 1] f32 stream 3 before %c1 samples %batch : !rt.tensor
+    ```
+  }];
+  let assemblyFormat = [{
+    custom<DynamicIndexList>($sizes, $static_sizes) $dtype `stream` $stream (`before` $before^)? (`samples` $samples^)?
+    (`at` $site^)? attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
 
@@ -175,11 +215,16 @@ def Rt_InvokeOp : Rt_Op<"invoke", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let summary = "Runs another compiled function; can fail";
   let description = [{
     The callee sees the same symbols. `path` is the module that the call stands for, where the callee is shared by
-    several: a failure inside is then told with it.
+    several: a failure inside is then told with it. `streams` are the streams of random numbers of a callee that has
+    `rt.streams`, as many as that says.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Rt_Tensor>:$operands, OptionalAttr<StrAttr>:$path);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Rt_Tensor>:$operands, OptionalAttr<StrAttr>:$path,
+                       OptionalAttr<DenseI64ArrayAttr>:$streams);
   let results = (outs Variadic<Rt_Tensor>:$results);
-  let assemblyFormat = "$callee `(` $operands `)` (`in` $path^)? attr-dict `:` functional-type($operands, $results)";
+  let assemblyFormat = [{
+    $callee `(` $operands `)` (`in` $path^)? (`streams` $streams^)? attr-dict
+    `:` functional-type($operands, $results)
+  }];
 }
 
 def Rt_RetainOp : Rt_Op<"retain"> {
