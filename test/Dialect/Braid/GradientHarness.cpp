@@ -250,7 +250,8 @@ Differentiated differentiate(Program &original, const std::vector<unsigned> &wan
       ofResults.push_back(gradient.gradients.lookup(value));
     if (llvm::none_of(ofResults, [](Value value) { return static_cast<bool>(value); }))
       continue;
-    if (failed(gradient.startOp(op, ofResults)) || failed(cast<GradientOpInterface>(op).buildGradient(gradient)) ||
+    gradient.startOp(op, ofResults);
+    if (failed(gradient.checkShapes(op)) || failed(cast<GradientOpInterface>(op).buildGradient(gradient)) ||
         gradient.hasFailed())
       throw std::runtime_error("no gradient for:\n" + program.str());
   }

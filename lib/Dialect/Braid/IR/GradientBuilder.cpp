@@ -11,10 +11,13 @@ using namespace mlir;
 
 namespace braid {
 
-LogicalResult GradientBuilder::startOp(Operation *op, ArrayRef<Value> newCotangents) {
+void GradientBuilder::startOp(Operation *op, ArrayRef<Value> newCotangents) {
   loc = op->getLoc();
   path = op->getAttr(pathAttrName);
   cotangents.assign(newCotangents.begin(), newCotangents.end());
+}
+
+LogicalResult GradientBuilder::checkShapes(Operation *op) {
   for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
     for (Value value : values)
       if (isa<RankedTensorType>(value.getType()) && mlir::failed(shapes.shapeOf(value)))

@@ -166,7 +166,8 @@ LogicalResult decompose(func::FuncOp function, ShapeAnalysis &shapes) {
     if (!isa<LayerNormOp, RmsNormOp, GroupNormOp, CrossEntropyLossOp, ScaledDotProductAttentionOp>(op))
       continue;
     builder.setInsertionPoint(&op);
-    if (failed(g.startOp(&op, {})))
+    g.startOp(&op, {});
+    if (failed(g.checkShapes(&op)))
       return failure();
     Value result =
         llvm::TypeSwitch<Operation *, Value>(&op)

@@ -135,8 +135,7 @@ private:
       if (failed(shape))
         return failure();
       shapes.setShape(cotangent, *shape);
-      if (failed(gradient.startOp(request.unit, {})))
-        return failure();
+      gradient.startOp(request.unit, {});
       gradient.add(returned[number], cotangent);
     }
     for (Operation *op : llvm::reverse(forwardOps.getArrayRef())) {
@@ -148,7 +147,8 @@ private:
       auto rule = dyn_cast<GradientOpInterface>(op);
       if (!rule)
         return op->emitOpError("has no gradient rule");
-      if (failed(gradient.startOp(op, results)) || failed(rule.buildGradient(gradient)) || gradient.hasFailed())
+      gradient.startOp(op, results);
+      if (failed(gradient.checkShapes(op)) || failed(rule.buildGradient(gradient)) || gradient.hasFailed())
         return failure();
     }
     for (BlockArgument argument : body.getArguments())

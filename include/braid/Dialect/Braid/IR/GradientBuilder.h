@@ -34,9 +34,10 @@ public:
   GradientBuilder(mlir::OpBuilder &builder, ShapeAnalysis &shapes, llvm::function_ref<bool(mlir::Value)> needed)
       : builder(builder), shapes(shapes), needed(needed) {}
 
-  /// Points the builder at one op: its location and the cotangents of its results (null: zero). Fails, after an error,
-  /// where a shape of the op is not known, so that rules find all of them.
-  [[nodiscard]] llvm::LogicalResult startOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> cotangents);
+  /// Fails, after an error, where a shape of the op is not known: rules rely on all of them.
+  [[nodiscard]] llvm::LogicalResult checkShapes(mlir::Operation *op);
+  /// Points the builder at one op: its location and the cotangents of its results (null: zero).
+  void startOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> cotangents);
 
   /// Cotangent of a result of the op; null if nothing depends on that result.
   mlir::Value cotangent(unsigned result = 0) const { return cotangents[result]; }
