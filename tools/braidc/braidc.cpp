@@ -185,7 +185,8 @@ static mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context)
 /// A symbol that an operator needs to be one number: batches of other sizes are refused, so it is said now.
 static void remarkFixedSymbols(mlir::ModuleOp module) {
   std::string text;
-  for (const braid::Guard &guard : braid::ShapeAnalysis(module).getGuards()) {
+  braid::ShapeAnalysis shapes(module);
+  for (const braid::Guard &guard : shapes.getGuards()) {
     auto isSymbol = [](const braid::Expr &size) { return size == braid::Expr::symbol(size.str()); };
     const braid::Expr &symbol = isSymbol(guard.left) ? guard.left : guard.right;
     const braid::Expr &size = isSymbol(guard.left) ? guard.right : guard.left;

@@ -326,14 +326,16 @@ class Shared(nn.Module):
 
 
 class Rows(nn.Module):
-    """Walks over its samples, whose number is the trace's then."""
+    """Three samples are a case of their own, and the example has three."""
 
     def __init__(self):
         super().__init__()
         self.lin = nn.Linear(4, 4)
 
-    def forward(self, x):
-        return sum(self.lin(row).square().sum() for row in x)
+    def forward(self, x: torch.Tensor):
+        if x.size(0) == 3:
+            x = x * 2
+        return self.lin(x).square().sum()
 
 
 class Strided(nn.Module):
@@ -449,7 +451,7 @@ MODELS = {
     "recurrent": (Recurrent(), floats(3, 4), "trace"),
     "windows": (Windows().double(), floats(2, 6, 9, 4, dtype=torch.float64), "trace"),
     "large": (Large(), floats(3, 256), "trace"),
-    "rows": (Rows(), floats(3, 4), "trace"),
+    "rows": (Rows(), floats(3, 4), "script"),
     "part": (Shared(lambda s: s, lambda whole, s: s[:4]), floats(3, 4), "trace"),
     "alias": (Shared(lambda s: s, lambda whole, s: whole), floats(3, 4), "script"),
     "beside": (Shared(lambda s: s[:4], lambda whole, s: s[4:]), floats(3, 4), "trace"),
