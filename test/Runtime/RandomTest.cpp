@@ -79,8 +79,9 @@ TEST(Random, AsManyElementsAreKeptAsTheDistributionSays) {
     auto number = kept.count_nonzero().item<int64_t>();
     double expected = count * (1 - p), deviation = std::sqrt(count * p * (1 - p));
     EXPECT_LE(std::abs(static_cast<double>(number) - expected), deviations * deviation) << p;
-    if (p < 1)
+    if (p < 1) {
       EXPECT_EQ(kept.max().item<double>(), 1 / (1 - p));
+    }
   }
 }
 

@@ -3,6 +3,7 @@
     python launch.py agents COMMAND...    two agents of torchrun, which serve the store where the ranks meet
     python launch.py by-hand COMMAND...   two processes with the variables alone; rank 0 serves the store
     python launch.py alone COMMAND...     rank 0 of these only
+    python launch.py foreign COMMAND...   rank 1 only, where another service, which says nothing, has the port
 
 Ends with the first exit code that is not 0.
 """
@@ -25,9 +26,10 @@ def agent(port, command):
 
 
 def main(kind, command):
-    port = free_port()
+    service = socket.create_server(("127.0.0.1", 0)) if kind == "foreign" else None
+    port = service.getsockname()[1] if service else free_port()
     ranks = []
-    for rank in range(1 if kind == "alone" else 2):
+    for rank in {"alone": [0], "foreign": [1]}.get(kind, [0, 1]):
         environment = dict(os.environ)
         if kind != "agents":
             environment |= {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
