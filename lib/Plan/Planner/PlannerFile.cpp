@@ -8,6 +8,8 @@
 #include "../Support/YamlReader.h"
 #include "braid/Plan/Planner/Planner.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <sstream>
 
@@ -165,6 +167,21 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
   return problem;
 }
 
+/// A name or pattern as YAML reads it back, whatever is in it.
+static std::string quoted(const std::string &name) {
+  std::string text = "\"";
+  for (char letter : name)
+    text += (letter == '"' || letter == '\\' ? "\\" : "") + std::string(1, letter);
+  return text + "\"";
+}
+
+/// A component's name: bare, where YAML takes it so.
+static std::string keyOf(const std::string &name) {
+  bool bare = !name.empty() && std::all_of(name.begin(), name.end(),
+                                           [](unsigned char letter) { return std::isalnum(letter) || letter == '_'; });
+  return bare ? name : quoted(name);
+}
+
 static std::string meshText(const Parallelism &parallel, int firstRank) {
   std::ostringstream text;
   text << "{ranks: [" << firstRank << "-" << firstRank + parallel.ranks() - 1 << "], axes: {pp: " << parallel.pp
@@ -180,9 +197,9 @@ std::string planYaml(const PlannerProblem &problem, const Evaluation &evaluation
        << problem.batch / evaluation.time() << " samples a second, " << evaluation.peakBytes / 1e9
        << " GB on the fullest device (" << evaluation.fullest << "), predicted\n";
   auto component = [&](const PlannerComponent &one, const Parallelism &parallel, int firstRank) {
-    text << "  " << one.name << ":\n    modules: [";
+    text << "  " << keyOf(one.name) << ":\n    modules: [";
     for (size_t i = 0; i < one.modules.size(); ++i)
-      text << (i ? ", " : "") << '"' << one.modules[i] << '"';
+      text << (i ? ", " : "") << quoted(one.modules[i]);
     text << "]\n    mesh: " << meshText(parallel, firstRank) << "\n";
     if (parallel.sequenceParallel)
       text << "    layout: {sequence_parallel: true}\n";
@@ -208,8 +225,8 @@ std::string planYaml(const PlannerProblem &problem, const Evaluation &evaluation
   text << "}\n";
   text << "precision: {compute: bf16, master: fp32}\nrecompute: {";
   if (candidate.placement == Placement::Colocated || candidate.placement == Placement::Disjoint)
-    text << problem.components.front().name << ": " << spelling(candidate.encoder.recompute) << ", ";
-  text << language.name << ": " << spelling(candidate.language.recompute) << "}\n";
+    text << keyOf(problem.components.front().name) << ": " << spelling(candidate.encoder.recompute) << ", ";
+  text << keyOf(language.name) << ": " << spelling(candidate.language.recompute) << "}\n";
   text << "optimizer: {kind: adamw, zero: " << problem.zero << "}\n";
   return text.str();
 }

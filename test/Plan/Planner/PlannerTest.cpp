@@ -370,6 +370,17 @@ TEST(Planner, CurvesReplaceFormulas) {
   EXPECT_NEAR(twice->seconds - once->seconds, 12 * 2048 * 32 * 3e-6, 1e-6);
 }
 
+// Names that YAML would read as something else are quoted in the plan.
+TEST(Planner, OddNamesAreReadBack) {
+  PlannerProblem problem = read(sampled);
+  ASSERT_TRUE(useSamples(problem, *TextTable::parse("vision,images,text\n1024,2,256\n", "s.csv")));
+  problem.components[0].name = "a [b]: {c} \"d\"";
+  problem.components[0].modules = {"net.\"x\\"};
+  Result<PlannerResult> found = searchPlans(problem, {.keep = 1, .simulate = false});
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_TRUE(parsePlan(planYaml(problem, found->best.front()), "plan.yaml"));
+}
+
 TEST(Planner, BadInputIsLocated) {
   auto error = [](const std::string &text) {
     Result<PlannerProblem> problem = parsePlannerProblem(text, "m.yaml");
