@@ -196,6 +196,7 @@ class Images(nn.Module):
 
     def forward(self, x):
         y = self.own(self.conv(x)) + F.instance_norm(self.conv(x), self.mean, self.variance, use_input_stats=False)
+        # celu's alpha is a binary fraction: PyTorch's gradient rounds 1 / alpha to float32.
         y = self.prelu(y) + F.relu6(y) + F.selu(y) + F.celu(y, 0.75) + F.logsigmoid(y) + F.glu(torch.cat([y, y], 1), 1)
         y = F.channel_shuffle(F.pixel_unshuffle(F.pixel_shuffle(y, 2), 2), 4)
         y = F.hardtanh_(F.leaky_relu(y, 0.1) + F.softplus(y, 2, 5), -2, 2)

@@ -136,7 +136,7 @@ struct Autocast : impl::AutocastBase<Autocast> {
       }
       compute = file->computePrecision;
     }
-    if (compute.empty())
+    if (compute != "bf16" && compute != "fp32") // others are refused with the rest of the plan
       return;
     auto main = module.lookupSymbol<func::FuncOp>("main");
     if (!main || main.isExternal() || !llvm::hasSingleElement(main.getBody())) {
