@@ -42,7 +42,10 @@ braid_status braid_rt_call(braid_op op, const braid_value *arguments, int32_t nu
       [&] {
         BelowAutograd guard;
         torch::jit::Stack stack = op->makeStack(arguments, num_arguments);
-        op->handle.callBoxed(stack);
+        if (std::optional<at::Tensor> product = computeByOneDnn(op->product, stack))
+          stack = {*std::move(product)};
+        else
+          op->handle.callBoxed(stack);
         if (num_results == 1 && stack.size() == 1 && stack[0].isTensor()) {
           results[0] = toHandle(std::move(stack[0]).toTensor());
           return;

@@ -14,6 +14,7 @@
 #define BRAID_RUNTIME_ATEN_OPERATOR_H
 
 #include "braid_rt.h"
+#include "runtime/aten/MatrixProduct.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -63,6 +64,7 @@ struct braid_op_s {
   c10::OperatorHandle handle;
   std::vector<braid::runtime::Parameter> parameters; // in the schema's order
   int32_t passed = 0;                                // how many values a call passes
+  braid::runtime::MatrixProduct product = braid::runtime::MatrixProduct::None;
 
   torch::jit::Stack makeStack(const braid_value *arguments, int32_t count) const;
   /// "self f64[2, 3], alpha 2"

@@ -89,6 +89,11 @@ Tensor sum(const Tensor &a, const Tensor &b);
 /// Threads of one operator that this thread calls.
 void setThreads(int threads);
 
+/// Who computes large products of float32 matrices: ATen's BLAS or oneDNN; Auto takes the faster of the two on this
+/// processor. For all threads of the process.
+enum class MatrixLibrary { Auto, Blas, OneDnn };
+void setMatrixLibrary(MatrixLibrary library);
+
 } // namespace braid::runtime
 
 #endif // BRAID_RUNTIME_ATEN_TENSOR_H

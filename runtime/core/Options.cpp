@@ -155,6 +155,13 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   app.add_option("--threads", options.threads, "Threads of each rank (1)")
       ->check(integerFrom(1, 1 << 16))
       ->group(ranks);
+  std::map<std::string, MatrixLibrary> libraries = {
+      {"auto", MatrixLibrary::Auto}, {"blas", MatrixLibrary::Blas}, {"onednn", MatrixLibrary::OneDnn}};
+  app.add_option("--matmul", options.matrixLibrary,
+                 "The library of large float32 matrix products (auto: the faster one on this processor)")
+      ->transform(CLI::CheckedTransformer(libraries))
+      ->type_name("auto|blas|onednn")
+      ->group(ranks);
   app.add_option("--deadline", options.deadline, "Seconds that a rank waits for another (300)")
       ->check(positiveFinite(1e9))
       ->group(ranks);

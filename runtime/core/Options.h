@@ -8,6 +8,7 @@
 #ifndef BRAID_RUNTIME_CORE_OPTIONS_H
 #define BRAID_RUNTIME_CORE_OPTIONS_H
 
+#include "runtime/aten/Tensor.h"
 #include "runtime/core/LearningRate.h"
 #include "runtime/core/Optimizer.h"
 #include "runtime/core/ParameterGroups.h"
@@ -46,6 +47,7 @@ struct RunOptions {
   std::string weights;
   bool showPlan = false;
   int threads = 1;
+  MatrixLibrary matrixLibrary = MatrixLibrary::Auto;
   double deadline = 300;  // seconds that a rank waits for another
   double standstill = 10; // seconds that the process of a rank may be stopped
   ProgressMode progress = ProgressMode::Auto;

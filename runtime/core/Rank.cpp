@@ -67,6 +67,7 @@ static plan::Status train(const Session &session, int rank, Transport *transport
   const Program &program = session.program;
   const RunOptions &options = session.options;
   setThreads(options.threads);
+  setMatrixLibrary(options.matrixLibrary);
 
   if (plan::Status status = session.weights.check(program, rank); !status)
     return status;
