@@ -35,6 +35,8 @@ llvm_config.add_tool_substitutions([ToolSubst(t, unresolved="ignore") for t in o
 config.available_features |= {tool for tool in ours if (tools / tool).exists()}
 if config.have_torch:
     config.available_features.add("torch")
+if config.have_gloo:
+    config.available_features.add("gloo")
 if config.have_compiler:
     config.available_features.add("compiler")
 if config.sanitize:

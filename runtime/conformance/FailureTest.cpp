@@ -194,12 +194,16 @@ TEST_P(FailureTest, APeerThatFinishedIsNamed) {
               StartsWith("rank 0 waits for 4 bytes with tag 2 from rank 1, but rank 1 has already finished; "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, FailureTest,
-                         testing::Values(Kind::Threads, Kind::BlockingThreads, Kind::ShmThreads, Kind::ShmFork,
-                                         Kind::ShmName, Kind::Tcp),
+INSTANTIATE_TEST_SUITE_P(Transports, FailureTest, testing::ValuesIn(testedKinds),
                          [](const auto &info) { return nameOf(info.param); });
 
 class ProcessTest : public testing::TestWithParam<Kind> {};
+
+std::vector<Kind> kindsWithProcesses() {
+  std::vector<Kind> kinds;
+  std::copy_if(testedKinds.begin(), testedKinds.end(), std::back_inserter(kinds), hasProcesses);
+  return kinds;
+}
 
 /// The time since `start` on the clock that all processes share.
 double secondsSince(int64_t start) { return double(Clock::now().time_since_epoch().count() - start) / 1e9; }
@@ -288,8 +292,8 @@ TEST_P(ProcessTest, AStoppedRankIsNamedSoon) {
         return soon ? error : "late: " + error;
       },
       options);
-  // Over TCP the step is the last that the rank has told.
-  const std::string step = GetParam() == Kind::Tcp ? "[07]" : "7";
+  // Over a connection the step is the last that the rank has told.
+  const std::string step = GetParam() == Kind::Tcp || GetParam() == Kind::Gloo ? "[07]" : "7";
   for (int rank : {0, 1})
     EXPECT_THAT(
         results[rank].complaint,
@@ -319,7 +323,7 @@ TEST_P(ProcessTest, ABusyRankDoesNotStandStill) {
 }
 
 TEST_P(ProcessTest, NothingHasAName) {
-  if (GetParam() == Kind::Tcp)
+  if (GetParam() == Kind::Tcp || GetParam() == Kind::Gloo)
     GTEST_SKIP() << "it shares no memory";
   auto listed = [] {
     std::vector<std::string> names;
@@ -345,7 +349,7 @@ TEST_P(ProcessTest, NothingHasAName) {
   EXPECT_EQ(listed(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, ProcessTest, testing::Values(Kind::ShmFork, Kind::ShmName, Kind::Tcp),
+INSTANTIATE_TEST_SUITE_P(Transports, ProcessTest, testing::ValuesIn(kindsWithProcesses()),
                          [](const auto &info) { return nameOf(info.param); });
 
 } // namespace

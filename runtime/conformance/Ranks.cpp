@@ -7,6 +7,7 @@
 
 #include "runtime/conformance/Ranks.h"
 #include "runtime/transport/shm/ShmTransport.h"
+#include "runtime/transport/tcp/Meeting.h"
 #include "runtime/transport/threads/ThreadTransport.h"
 
 #include <gtest/gtest.h>
@@ -35,11 +36,15 @@ std::string nameOf(Kind kind) {
     return "ShmName";
   case Kind::Tcp:
     return "Tcp";
+  case Kind::Gloo:
+    return "Gloo";
   }
   return "";
 }
 
-bool hasProcesses(Kind kind) { return kind == Kind::ShmFork || kind == Kind::ShmName || kind == Kind::Tcp; }
+bool hasProcesses(Kind kind) {
+  return kind == Kind::ShmFork || kind == Kind::ShmName || kind == Kind::Tcp || kind == Kind::Gloo;
+}
 
 namespace {
 
@@ -115,6 +120,14 @@ std::vector<RankResult> runRanks(Kind kind, int size, const Body &body, const Tr
   case Kind::Tcp: {
     SharedRendezvous rendezvous(size);
     return runProcesses(size, [&](int rank) { return runBody(joinTcpGroup(rendezvous, rank, size, options), body); });
+  }
+  case Kind::Gloo: {
+    std::string port;
+    Result<tcp::Socket> listener = tcp::listenOn("127.0.0.1", port, size);
+    if (!listener)
+      return {{listener.error(), 0}};
+    return runProcesses(size,
+                        [&](int rank) { return runBody(joinGloo(listener->get(), port, rank, size, options), body); });
   }
   }
   return {};

@@ -34,7 +34,14 @@ enum class Kind {
   ShmFork,         // processes that inherited their segment
   ShmName,         // processes that meet by name
   Tcp,             // processes that are connected over the loopback
+  Gloo,            // the same, by c10d; in a test program of its own, for LibTorch is slow to load
 };
+
+/// What this test program tests.
+extern const std::vector<Kind> testedKinds;
+/// Joins a group of Kind::Gloo, whose ranks were forked with the socket `listener` on `port`.
+plan::Result<std::unique_ptr<Transport>> joinGloo(int listener, const std::string &port, int rank, int size,
+                                                  const TransportOptions &options);
 
 /// The name in test names.
 std::string nameOf(Kind kind);

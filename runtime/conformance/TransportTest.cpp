@@ -273,9 +273,7 @@ TEST_P(TransportTest, CarriesRandomTraffic) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, TransportTest,
-                         testing::Values(Kind::Threads, Kind::BlockingThreads, Kind::ShmThreads, Kind::ShmFork,
-                                         Kind::ShmName, Kind::Tcp),
+INSTANTIATE_TEST_SUITE_P(Transports, TransportTest, testing::ValuesIn(testedKinds),
                          [](const auto &info) { return nameOf(info.param); });
 
 } // namespace

@@ -18,6 +18,10 @@
 #include "runtime/core/StoreRendezvous.h"
 #include "runtime/core/Text.h"
 #include "runtime/data/MappedFile.h"
+#include "runtime/transport/gloo/GlooTransport.h"
+#include "runtime/transport/shm/Segment.h"
+#include "runtime/transport/tcp/Meeting.h"
+#include "runtime/transport/tcp/TcpTransport.h"
 #include "runtime/transport/threads/ThreadTransport.h"
 
 #include <nlohmann/json.hpp>
@@ -124,27 +128,38 @@ static std::string worldSizeMismatch(const Program &program, const LaunchInfo &l
               ", or compile it for ", launch.worldSize);
 }
 
-/// Over shared memory where all ranks are on one machine, unless tcp is asked for.
+/// Where local ranks meet that do not share memory: rank 0 serves their store at a socket that all were forked with.
+struct LocalMeeting {
+  tcp::Socket listener;
+  std::string port;
+};
+
+/// Over shared memory where all ranks are on one machine, unless another way is asked for.
 static plan::Result<std::unique_ptr<Transport>> connect(const LaunchInfo &launch, TransportKind kind,
-                                                        const TransportOptions &options) {
+                                                        const LocalMeeting &meeting, const TransportOptions &options) {
+  bool gloo = kind == TransportKind::Gloo;
   bool tcp = kind == TransportKind::Tcp || (kind == TransportKind::Auto && !isOnOneMachine(launch));
-  if (!tcp)
+  if (!tcp && !gloo)
     return makeTransport(launch, options);
   auto environment = [](const char *name) -> const char * { return std::getenv(name); };
-  plan::Result<std::unique_ptr<Rendezvous>> rendezvous = openStoreRendezvous(launch, environment, options.deadline);
+  plan::Result<std::unique_ptr<StoreRendezvous>> rendezvous =
+      launch.source == LaunchSource::Local
+          ? openLocalStore(meeting.listener.get(), meeting.port, launch.rank, options.deadline)
+          : openStoreRendezvous(launch, environment, options.deadline);
   if (!rendezvous)
     return plan::Error{rendezvous.error()};
-  return joinTcpGroup(**rendezvous, launch.rank, launch.worldSize, options);
+  return gloo ? joinGlooGroup(**rendezvous, launch.rank, launch.worldSize, options)
+              : joinTcpGroup(**rendezvous, launch.rank, launch.worldSize, options);
 }
 
 /// One rank of a run whose ranks are processes.
-static int runProcess(const Session &session, const LaunchInfo &launch) {
+static int runProcess(const Session &session, const LaunchInfo &launch, const LocalMeeting &meeting = {}) {
   TransportOptions options;
   options.deadline = std::chrono::milliseconds(static_cast<int64_t>(session.options.deadline * 1000));
   options.standstill = std::chrono::milliseconds(static_cast<int64_t>(session.options.standstill * 1000));
   std::unique_ptr<Transport> transport;
   if (launch.worldSize > 1) {
-    plan::Result<std::unique_ptr<Transport>> made = connect(launch, session.options.transport, options);
+    plan::Result<std::unique_ptr<Transport>> made = connect(launch, session.options.transport, meeting, options);
     if (!made)
       return refuse(text("rank ", launch.rank, " of ", launch.worldSize, ": ", made.error()));
     transport = std::move(*made);
@@ -156,6 +171,8 @@ static int runProcess(const Session &session, const LaunchInfo &launch) {
     return refuse(status.error());
   // launchLocal prints the first failure; other launchers leave it to the rank that failed.
   std::optional<Failure> failure = transport->failure();
+  if (launch.segment && failure)
+    launch.segment->publishFailure(failure->rank, failure->reason); // where the transport did not
   bool own = !failure || failure->rank == launch.rank;
   if (launch.source != LaunchSource::Local && own)
     refuse(text("rank ", launch.rank, " failed: ", failure ? failure->reason : status.error()));
@@ -216,8 +233,15 @@ static int runMain(int argc, char **argv, const braid_program &source) {
     return runProcess(*session, launch);
   if (options.transport == TransportKind::Threads)
     return runThreads(*session);
+  LocalMeeting meeting;
+  if (options.transport == TransportKind::Gloo) {
+    plan::Result<tcp::Socket> listener = tcp::listenOn("127.0.0.1", meeting.port, options.local);
+    if (!listener)
+      return refuse(listener.error());
+    meeting.listener = std::move(*listener);
+  }
   return launchLocal(options.local,
-                     [&](const LaunchInfo &info) { return flushStandardOutput(runProcess(*session, info)); });
+                     [&](const LaunchInfo &info) { return flushStandardOutput(runProcess(*session, info, meeting)); });
 }
 
 extern "C" int braid_rt_main(int argc, char **argv, const braid_program *program) {

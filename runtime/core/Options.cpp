@@ -7,6 +7,7 @@
 
 #include "runtime/core/Options.h"
 #include "runtime/core/Text.h"
+#include "runtime/transport/gloo/GlooTransport.h"
 
 #include <CLI/CLI.hpp>
 
@@ -145,12 +146,13 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
   std::map<std::string, TransportKind> transports = {{"auto", TransportKind::Auto},
                                                      {"shm", TransportKind::Shm},
                                                      {"tcp", TransportKind::Tcp},
+                                                     {"gloo", TransportKind::Gloo},
                                                      {"threads", TransportKind::Threads}};
   app.add_option("--transport", options.transport,
-                 "Shared memory (shm), or connections between machines (tcp; by default where there are several); with "
-                 "--local also threads of one process")
+                 "Shared memory (shm), or connections between machines (tcp, by default where there are several, or "
+                 "PyTorch's gloo); with --local also threads of one process")
       ->transform(CLI::CheckedTransformer(transports))
-      ->type_name("auto|shm|tcp|threads")
+      ->type_name("auto|shm|tcp|gloo|threads")
       ->group(ranks);
   app.add_option("--threads", options.threads, "Threads of each rank (1)")
       ->check(integerFrom(1, 1 << 16))
@@ -245,6 +247,9 @@ ParsedOptions runtime::parseOptions(int argc, char **argv, const OptimizerSettin
     refuse("--transport threads starts its ranks itself; pass --local N too");
   else if (options.transport == TransportKind::Tcp && options.local)
     refuse("--transport tcp is for ranks that torchrun, Slurm or MPI started; leave --local or --transport out");
+  else if (options.transport == TransportKind::Gloo && !hasGloo())
+    refuse("this runtime was built without gloo, whose headers the Debian package libgloo-dev brings; install it and "
+           "build braid again, or leave --transport gloo out");
   return parsed;
 }
 

@@ -22,14 +22,14 @@
 
 namespace braid::runtime {
 
-enum class TransportKind { Auto, Shm, Tcp, Threads };
+enum class TransportKind { Auto, Shm, Tcp, Gloo, Threads };
 
 struct RunOptions {
   int local = 0; // ranks to start here; 0: whoever started us decides
   TransportKind transport = TransportKind::Auto;
   std::string data;
-  int64_t steps = 0;      // 0: each batch of the data once
-  int64_t accumulate = 0; // batches of a step; 0: the plan's
+  int64_t steps = 0;           // 0: each batch of the data once
+  int64_t accumulate = 0;      // batches of a step; 0: the plan's
   std::optional<int64_t> seed; // of random numbers; nothing: the plan's
   OptimizerSettings optimizer;
   LearningRateSchedule learningRate;

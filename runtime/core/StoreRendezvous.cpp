@@ -48,39 +48,6 @@ static plan::Result<std::string> addressTowards(const std::string &host, const s
   return std::string(name);
 }
 
-namespace {
-class StoreRendezvous final : public Rendezvous {
-public:
-  StoreRendezvous(std::string address, c10::intrusive_ptr<c10d::Store> store)
-      : address(std::move(address)), store(std::move(store)) {}
-
-  std::string ownAddress() const override { return address; }
-
-  plan::Status set(const std::string &key, const std::string &value) override {
-    try {
-      store->set(key, std::vector<uint8_t>(value.begin(), value.end()));
-      return {};
-    } catch (const std::exception &error) {
-      return plan::Error{text("the store of MASTER_ADDR does not answer: ", error.what())};
-    }
-  }
-
-  plan::Result<std::string> get(const std::string &key, std::chrono::milliseconds time) override {
-    try {
-      store->wait({key}, time);
-      std::vector<uint8_t> value = store->get(key);
-      return std::string(value.begin(), value.end());
-    } catch (const std::exception &error) {
-      return plan::Error{firstLine(error)};
-    }
-  }
-
-private:
-  std::string address;
-  c10::intrusive_ptr<c10d::Store> store;
-};
-} // namespace
-
 /// A store that has answered. Its client waits without an end where another service has the port, in a thread that is
 /// left behind then. Throws.
 static c10::intrusive_ptr<c10d::TCPStore> openStore(const std::string &host, const c10d::TCPStoreOptions &options) {
@@ -93,9 +60,9 @@ static c10::intrusive_ptr<c10d::TCPStore> openStore(const std::string &host, con
   return store.get();
 }
 
-plan::Result<std::unique_ptr<Rendezvous>> runtime::openStoreRendezvous(const LaunchInfo &launch,
-                                                                       const Environment &environment,
-                                                                       std::chrono::milliseconds deadline) {
+plan::Result<std::unique_ptr<StoreRendezvous>> runtime::openStoreRendezvous(const LaunchInfo &launch,
+                                                                            const Environment &environment,
+                                                                            std::chrono::milliseconds deadline) {
   auto variable = [&](const char *name) {
     const char *value = environment(name);
     return std::string(value ? value : "");
@@ -120,8 +87,8 @@ plan::Result<std::unique_ptr<Rendezvous>> runtime::openStoreRendezvous(const Lau
   try {
     c10::intrusive_ptr<c10d::TCPStore> store = openStore(host, options);
     std::string prefix = text("braid/", variable("TORCHELASTIC_RUN_ID"), "/", variable("TORCHELASTIC_RESTART_COUNT"));
-    return std::unique_ptr<Rendezvous>(
-        new StoreRendezvous(std::move(*address), c10::make_intrusive<c10d::PrefixStore>(prefix, store)));
+    return std::make_unique<StoreRendezvous>(std::move(*address),
+                                             c10::make_intrusive<c10d::PrefixStore>(prefix, store));
   } catch (const std::exception &error) {
     return plan::Error{text("rank ", launch.rank, " cannot ", options.isServer ? "serve" : "reach", " the store at ",
                             host, ":", port, " of MASTER_ADDR and MASTER_PORT: ", firstLine(error))};

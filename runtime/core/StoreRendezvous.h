@@ -9,14 +9,14 @@
 #define BRAID_RUNTIME_CORE_STORERENDEZVOUS_H
 
 #include "runtime/core/Launch.h"
-#include "runtime/transport/tcp/TcpTransport.h"
+#include "runtime/transport/gloo/Store.h"
 
 namespace braid::runtime {
 
 /// Ranks meet as PyTorch's do: at the c10d::TCPStore that torchrun's agent serves, or else rank 0, at the address and
 /// port of the environment (MASTER_ADDR, MASTER_PORT). Rank 0 must outlive the meeting only.
-plan::Result<std::unique_ptr<Rendezvous>> openStoreRendezvous(const LaunchInfo &launch, const Environment &environment,
-                                                              std::chrono::milliseconds deadline);
+plan::Result<std::unique_ptr<StoreRendezvous>>
+openStoreRendezvous(const LaunchInfo &launch, const Environment &environment, std::chrono::milliseconds deadline);
 
 } // namespace braid::runtime
 

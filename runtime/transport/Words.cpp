@@ -78,6 +78,20 @@ std::string peerLeft(const Transport &transport, const Wait &wait) {
          " has already finished; the two ranks run different programs or a different number of steps";
 }
 
+std::string notStarted(int rank, std::chrono::nanoseconds waited, const std::string &ranks, const std::string &why) {
+  return "rank " + std::to_string(rank) + " waited " + seconds(waited) + " for " + ranks + " to start" + why +
+         "; see the output of the missing ranks";
+}
+
+std::string unreadable(int peer, const std::string &word) {
+  return "rank " + std::to_string(peer) + " says that it is at '" + word +
+         "', which cannot be read; start all ranks from the same binary with the same --transport";
+}
+
+std::string noSuchRank(int rank, int size) {
+  return "rank " + std::to_string(rank) + " wants to join a group whose ranks are 0 to " + std::to_string(size - 1);
+}
+
 plan::Error groupFailure(int rank, const Failure &failure) {
   if (failure.rank == rank)
     return {failure.reason};

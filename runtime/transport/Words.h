@@ -50,6 +50,14 @@ std::string timedOut(const Transport &transport, const Wait &wait, std::chrono::
                      const std::function<RankView(int)> &view);
 std::string peerLeft(const Transport &transport, const Wait &wait);
 
+/// Ranks that did not come: "rank 2, rank 3". `why` follows in its own words.
+std::string notStarted(int rank, std::chrono::nanoseconds waited, const std::string &ranks,
+                       const std::string &why = "");
+/// A rank left a word in the rendezvous that none of ours would.
+std::string unreadable(int peer, const std::string &word);
+/// Somebody wants to join as a rank that the group does not have.
+std::string noSuchRank(int rank, int size);
+
 /// The group's failure as the error of a call on `rank`: another rank's failure names that rank first.
 plan::Error groupFailure(int rank, const Failure &failure);
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <poll.h>
@@ -53,6 +54,16 @@ uint64_t processStartTime(int pid) {
 uint64_t ownPidNamespace() {
   struct stat status;
   return stat("/proc/self/ns/pid", &status) == 0 ? uint64_t(status.st_ino) : 0;
+}
+
+uint64_t ownMachine() {
+  char id[64] = {};
+  if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    size_t length = std::fread(id, 1, sizeof id - 1, file);
+    id[length] = 0;
+    std::fclose(file);
+  }
+  return std::hash<std::string_view>()(id) ^ ownPidNamespace();
 }
 
 ProcessWatch::ProcessWatch(int pid, uint64_t startTime)

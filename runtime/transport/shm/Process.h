@@ -22,6 +22,9 @@ char processState(int pid);
 /// The number of this process's pid namespace.
 uint64_t ownPidNamespace();
 
+/// The same for processes that see the same pids: of one boot of one machine, in one pid namespace.
+uint64_t ownMachine();
+
 /// Watches a process that need not be a child. A process that ended but was not waited for counts as ended.
 class ProcessWatch {
 public:

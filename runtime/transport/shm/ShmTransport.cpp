@@ -94,8 +94,7 @@ public:
     };
     auto allHere = [&] { return missing().empty(); };
     if (waiter.until(allHere, [] { return false; }) == Waiter::Outcome::TimedOut)
-      return fail("rank " + std::to_string(rank()) + " waited " + words::seconds(deadline) + " for " + missing() +
-                  " to start; see the output of the missing ranks");
+      return fail(words::notStarted(rank(), deadline, missing()));
     return groupStatus();
   }
 
@@ -287,8 +286,7 @@ private:
 Result<std::unique_ptr<Transport>> joinShmGroup(std::shared_ptr<Segment> segment, int rank,
                                                 const TransportOptions &options) {
   if (rank < 0 || rank >= segment->worldSize())
-    return Error{"rank " + std::to_string(rank) + " wants to join a group whose ranks are 0 to " +
-                 std::to_string(segment->worldSize() - 1)};
+    return Error{words::noSuchRank(rank, segment->worldSize())};
   auto transport = std::make_unique<ShmTransport>(std::move(segment), rank, options);
   if (Status status = transport->join(); !status)
     return Error{status.error()};

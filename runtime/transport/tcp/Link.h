@@ -1,102 +1,38 @@
-//===- Link.h - Frames over the connection to one peer -----------*- C++ -*-===//
+//===- Link.h - Frames over the connection to one peer -------- -*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
-//
-// Messages travel in pieces, so that what a rank says of itself never waits for long. The receiver grants the room that
-// its peer may fill: a peer that does not receive holds up no more than that, and every connection is always read.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BRAID_RUNTIME_TRANSPORT_TCP_LINK_H
 #define BRAID_RUNTIME_TRANSPORT_TCP_LINK_H
 
+#include "runtime/transport/frames/FrameQueue.h"
 #include "runtime/transport/tcp/Meeting.h"
 
-#include <deque>
 #include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace braid::runtime::tcp {
 
-enum class FrameKind : uint32_t {
-  Piece,    // first: the message's tag, second: its bytes
-  Room,     // first: bytes that may be sent on top
-  Status,   // first: the rank that the sender waits for, plus 1; second: its position
-  Proposal, // first: the rank that failed, then the reason; to rank 0, which decides which failure is the first
-  Verdict,  // the same, from rank 0
-  Left,     // nothing follows
-  LeftSeen,
-};
-
-struct Frame {
-  FrameKind kind;
-  uint32_t bytes; // that follow
-  uint64_t first, second;
-};
-inline constexpr size_t pieceBytes = 256 << 10;
-inline constexpr size_t reasonBytes = 8 << 10;
-/// What a piece takes of the room beside its bytes.
-inline constexpr size_t pieceCost = 64;
-inline constexpr size_t roomBytes = 4 << 20;
-
 class Link {
 public:
-  explicit Link(Socket socket) : socket(std::move(socket)) {}
+  /// `queue` must outlive the link, which closes it with the connection.
+  Link(Socket socket, frames::FrameQueue &queue) : socket(std::move(socket)), queue(queue) {}
 
   int fd() const { return socket.get(); }
-  bool isOpen() const { return open; }
-
-  /// Puts a message in line, and gives its ticket.
-  uint64_t start(const void *data, size_t bytes, uint64_t tag);
-  uint64_t finished() const { return finishedSends; }
-  /// Of a send that has not finished.
-  size_t bytesOf(uint64_t ticket) const { return sends[ticket - finishedSends - 1].bytes; }
-  uint64_t tagOf(uint64_t ticket) const { return sends[ticket - finishedSends - 1].tag; }
-  /// Puts a frame other than a piece before all messages.
-  void say(FrameKind kind, uint64_t first = 0, uint64_t second = 0, std::string text = "");
-  /// Of the messages in line nothing more is sent.
-  void drop();
 
   /// Writes what can be written without waiting.
   void pump();
-  bool wantsToWrite() const { return open && (current || !words.empty() || canStartPiece()); }
 
   /// Reads what has come and hands over each whole frame.
-  void read(const std::function<void(const Frame &, std::vector<char>)> &take);
-  void addRoom(size_t bytes) { room += bytes; }
-  void close() { open = false; }
+  void read(const std::function<void(const frames::Frame &, std::vector<char>)> &take);
 
 private:
-  struct Send {
-    const char *data;
-    size_t bytes;
-    uint64_t tag;
-    size_t written = 0;
-  };
-  struct Output {
-    Frame frame;
-    const char *body;
-    std::string text; // the body of a frame other than a piece
-    size_t written = 0;
-  };
-  bool canStartPiece() const { return !sends.empty() && room > pieceCost; }
-  void next();
-  void finishCurrent();
-
   Socket socket;
-  bool open = true;
-  std::deque<Send> sends;
-  uint64_t startedSends = 0, finishedSends = 0;
-  std::deque<Output> words;
-  std::optional<Output> current;
-  size_t room = roomBytes;
-
-  Frame incoming{};
+  frames::FrameQueue &queue;
+  frames::Frame incoming{};
   size_t headerGot = 0, bodyGot = 0;
   std::vector<char> body;
 };

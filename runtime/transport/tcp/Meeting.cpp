@@ -11,13 +11,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <functional>
 #include <random>
 #include <sstream>
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -49,24 +46,9 @@ struct Hello {
 
 struct Place {
   std::string host, port;
-  int pid = 0;
-  uint64_t machine = 0;
 };
 
-std::string keyOf(int rank) { return "rank" + std::to_string(rank); }
-
 Error systemError(const std::string &what) { return Error{what + ": " + std::strerror(errno)}; }
-
-/// The same for processes that see the same pids: of one boot of one machine, in one pid namespace.
-uint64_t ownMachine() {
-  char id[64] = {};
-  if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    size_t length = std::fread(id, 1, sizeof id - 1, file);
-    id[length] = 0;
-    std::fclose(file);
-  }
-  return std::hash<std::string>()(id) ^ shm::ownPidNamespace();
-}
 
 struct AddressList {
   addrinfo *first = nullptr;
@@ -85,6 +67,8 @@ Status lookUp(const std::string &host, const std::string &port, int flags, Addre
   return {};
 }
 
+} // namespace
+
 Result<Socket> listenOn(const std::string &host, std::string &port, int backlog) {
   AddressList list;
   if (Status status = lookUp(host, "0", AI_PASSIVE, list); !status)
@@ -102,6 +86,8 @@ Result<Socket> listenOn(const std::string &host, std::string &port, int backlog)
   port = number;
   return socket;
 }
+
+namespace {
 
 /// Waits until `fd` is ready for `events`; false at `end`.
 bool waitFor(int fd, short events, Clock::time_point end) {
@@ -156,17 +142,9 @@ template <typename Value> bool readValue(int fd, Value &value, Clock::time_point
 
 } // namespace
 
-Result<std::vector<Peer>> meet(Rendezvous &rendezvous, int rank, int size, std::chrono::milliseconds deadline) {
+Result<std::vector<Socket>> meet(Rendezvous &rendezvous, int rank, int size, std::chrono::milliseconds deadline,
+                                 std::vector<frames::Process> &processes) {
   Clock::time_point start = Clock::now(), end = start + deadline;
-  auto left = [&] {
-    return std::max(std::chrono::milliseconds(1),
-                    std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
-  };
-  auto missing = [&](const std::string &ranks, const std::string &why) {
-    return Error{"rank " + std::to_string(rank) + " waited " + words::seconds(Clock::now() - start) + " for " + ranks +
-                 " to start" + (why.empty() ? "" : " (" + why + ")") + "; see the output of the missing ranks"};
-  };
-
   std::string port;
   Result<Socket> listener = listenOn(rendezvous.ownAddress(), port, size);
   if (!listener)
@@ -174,34 +152,26 @@ Result<std::vector<Peer>> meet(Rendezvous &rendezvous, int rank, int size, std::
   Hello own;
   own.rank = rank;
   std::ostringstream place;
-  place << rendezvous.ownAddress() << ' ' << port << ' ' << getpid() << ' ' << ownMachine();
+  place << rendezvous.ownAddress() << ' ' << port << ' ' << getpid() << ' ' << shm::ownMachine();
   if (rank == 0) {
     std::random_device random;
     own.word = uint64_t(random()) << 32 | random();
     place << ' ' << own.word;
   }
-  if (Status status = rendezvous.set(keyOf(rank), place.str()); !status)
-    return Error{status.error()};
-
-  std::vector<Peer> peers(size);
-  peers[rank].machine = ownMachine();
+  Result<std::vector<std::string>> found = exchangeWords(rendezvous, rank, size, place.str(), deadline);
+  if (!found)
+    return Error{found.error()};
+  processes.resize(size);
   std::vector<Place> places(size);
   for (int peer = 0; peer < size; ++peer) {
-    if (peer == rank)
-      continue;
-    Result<std::string> found = rendezvous.get(keyOf(peer), left());
-    if (!found)
-      return missing("rank " + std::to_string(peer), found.error());
-    std::istringstream words(*found);
-    words >> places[peer].host >> places[peer].port >> places[peer].pid >> places[peer].machine;
+    std::istringstream words((*found)[peer]);
+    words >> places[peer].host >> places[peer].port >> processes[peer].pid >> processes[peer].machine;
     if (peer == 0)
       words >> own.word;
     if (!words)
-      return Error{"rank " + std::to_string(peer) + " says that it is at '" + *found +
-                   "', which cannot be read; start all ranks from the same binary"};
-    peers[peer].pid = places[peer].pid;
-    peers[peer].machine = places[peer].machine;
+      return Error{words::unreadable(peer, (*found)[peer])};
   }
+  std::vector<Socket> sockets(size);
   // Each rank calls those before it, and is called by those after it.
   for (int peer = 0; peer < rank; ++peer) {
     Result<Socket> socket = connectTo(places[peer], end);
@@ -210,15 +180,15 @@ Result<std::vector<Peer>> meet(Rendezvous &rendezvous, int rank, int size, std::
                    socket.error() + "; check that the machines may open connections to each other"};
     if (!writeValue(socket->get(), own))
       return systemError("rank " + std::to_string(rank) + " cannot write to rank " + std::to_string(peer));
-    peers[peer].socket = std::move(*socket);
+    sockets[peer] = std::move(*socket);
   }
   for (int expected = size - 1 - rank; expected > 0;) {
     if (!waitFor(listener->get(), POLLIN, end)) {
       std::string ranks;
       for (int peer = rank + 1; peer < size; ++peer)
-        if (peers[peer].socket.get() < 0)
+        if (sockets[peer].get() < 0)
           ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(peer);
-      return missing(ranks, "");
+      return Error{words::notStarted(rank, Clock::now() - start, ranks)};
     }
     Socket socket(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     Hello hello;
@@ -226,17 +196,17 @@ Result<std::vector<Peer>> meet(Rendezvous &rendezvous, int rank, int size, std::
     // Whoever else calls is let go.
     if (socket.get() < 0 || !readValue(socket.get(), hello, std::min(end, Clock::now() + std::chrono::seconds(5))) ||
         hello.magic != own.magic || hello.word != own.word || hello.rank <= rank || hello.rank >= size ||
-        peers[hello.rank].socket.get() >= 0)
+        sockets[hello.rank].get() >= 0)
       continue;
-    peers[hello.rank].socket = std::move(socket);
+    sockets[hello.rank] = std::move(socket);
     --expected;
   }
-  for (Peer &peer : peers) {
+  for (Socket &socket : sockets) {
     int on = 1;
-    if (peer.socket.get() >= 0)
-      setsockopt(peer.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (socket.get() >= 0)
+      setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  return peers;
+  return sockets;
 }
 
 } // namespace braid::runtime::tcp

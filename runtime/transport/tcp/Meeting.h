@@ -8,7 +8,8 @@
 #ifndef BRAID_RUNTIME_TRANSPORT_TCP_MEETING_H
 #define BRAID_RUNTIME_TRANSPORT_TCP_MEETING_H
 
-#include "runtime/transport/tcp/TcpTransport.h"
+#include "runtime/transport/Rendezvous.h"
+#include "runtime/transport/frames/FrameTransport.h"
 
 #include <utility>
 #include <vector>
@@ -32,15 +33,13 @@ private:
   int fd = -1;
 };
 
-/// What a rank tells of its process, and the connection to it: non-blocking, and none to the own rank.
-struct Peer {
-  Socket socket;
-  int pid = 0;
-  uint64_t machine = 0; // equal on two ranks where their pids name processes of one list
-};
+/// A socket of this machine that others can connect to; sets `port`.
+plan::Result<Socket> listenOn(const std::string &host, std::string &port, int backlog);
 
-/// Meets all other ranks; fails with those that did not come within `deadline`.
-plan::Result<std::vector<Peer>> meet(Rendezvous &rendezvous, int rank, int size, std::chrono::milliseconds deadline);
+/// Meets all other ranks and fills `processes`; fails with those that did not come within `deadline`. The connections
+/// are non-blocking, and there is none to the own rank.
+plan::Result<std::vector<Socket>> meet(Rendezvous &rendezvous, int rank, int size, std::chrono::milliseconds deadline,
+                                       std::vector<frames::Process> &processes);
 
 } // namespace braid::runtime::tcp
 
