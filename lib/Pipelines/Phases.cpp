@@ -64,6 +64,7 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     manager.addPass(createRaiseMergeRows());
     manager.addPass(createSplitLoss());
     manager.addPass(createAnalyzeSamples());
+    manager.addPass(createRaiseLinearCrossEntropy());
     addVerifier(manager, phase);
     return;
   }

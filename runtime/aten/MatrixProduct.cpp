@@ -44,6 +44,7 @@ MatrixProduct braid::runtime::matrixProductOf(std::string_view name) {
   return name == "aten::mm"       ? MatrixProduct::Mm
          : name == "aten::matmul" ? MatrixProduct::Matmul
          : name == "aten::linear" ? MatrixProduct::Linear
+         : name == "aten::addmm"  ? MatrixProduct::Addmm
                                   : MatrixProduct::None;
 }
 
@@ -52,21 +53,44 @@ static bool isFloatMatrix(const at::Tensor &tensor) {
          tensor.device().is_cpu() && tensor.dim() >= 2;
 }
 
+namespace {
+/// left * right + bias.
+struct Operands {
+  const at::Tensor *left, *right;
+  bool rightIsTransposed = false; // given as [outer, inner]
+  c10::IValue bias;
+};
+} // namespace
+
+static Operands readOperands(MatrixProduct product, const torch::jit::Stack &arguments) {
+  auto tensor = [&](size_t at) { return &arguments[at].toTensor(); };
+  switch (product) {
+  case MatrixProduct::Linear:
+    return {tensor(0), tensor(1), true, arguments[2]};
+  case MatrixProduct::Addmm:
+    return {tensor(1), tensor(2), false, arguments[0]};
+  default:
+    return {tensor(0), tensor(1), false, {}};
+  }
+}
+
+static bool isOne(const c10::IValue &scalar) { return scalar.isScalar() && scalar.toScalar().equal(1); }
+
 std::optional<at::Tensor> braid::runtime::computeByOneDnn(MatrixProduct product, const torch::jit::Stack &arguments) {
   if (product == MatrixProduct::None || !takesOneDnn())
     return {};
-  const at::Tensor &left = arguments[0].toTensor(), &right = arguments[1].toTensor();
-  if (!isFloatMatrix(left) || !isFloatMatrix(right) || right.dim() != 2)
+  if (product == MatrixProduct::Addmm && (!isOne(arguments[3]) || !isOne(arguments[4])))
     return {};
-  int64_t inner = left.size(-1), outer = right.size(product == MatrixProduct::Linear ? 0 : 1);
+  auto [left, right, rightIsTransposed, bias] = readOperands(product, arguments);
+  if (!isFloatMatrix(*left) || !isFloatMatrix(*right) || right->dim() != 2)
+    return {};
+  int64_t inner = right->size(rightIsTransposed ? 1 : 0), outer = right->size(rightIsTransposed ? 0 : 1);
   // What does not fit is ATen's to refuse.
-  if (right.size(product == MatrixProduct::Linear ? 1 : 0) != inner || left.numel() * outer < worthwhile)
+  if (left->size(-1) != inner || left->numel() * outer < worthwhile)
     return {};
-  c10::IValue bias;
-  if (product == MatrixProduct::Linear && arguments[2].isTensor()) {
-    bias = arguments[2];
-    const at::Tensor &tensor = bias.toTensor();
-    if (tensor.scalar_type() != at::kFloat || tensor.dim() != 1 || tensor.size(0) != outer)
+  if (bias.isTensor()) {
+    const at::Tensor &added = bias.toTensor();
+    if (added.scalar_type() != at::kFloat || added.dim() != 1 || added.size(0) != outer)
       return {};
   }
   static const std::optional<c10::OperatorHandle> linear =
@@ -75,8 +99,7 @@ std::optional<at::Tensor> braid::runtime::computeByOneDnn(MatrixProduct product,
     return {}; // a LibTorch without oneDNN
   static const c10::IValue attribute("none"),
       scalars(c10::impl::GenericList(c10::OptionalType::create(c10::NumberType::get())));
-  torch::jit::Stack stack = {left, product == MatrixProduct::Linear ? right : right.t(), bias, attribute, scalars,
-                             c10::IValue()};
+  torch::jit::Stack stack = {*left, rightIsTransposed ? *right : right->t(), bias, attribute, scalars, c10::IValue()};
   linear->callBoxed(stack);
   return std::move(stack[0]).toTensor();
 }

@@ -23,7 +23,7 @@
 namespace braid::runtime {
 
 /// Operators that oneDNN may compute in ATen's place.
-enum class MatrixProduct { None, Mm, Matmul, Linear };
+enum class MatrixProduct { None, Mm, Matmul, Linear, Addmm };
 
 /// Of an operator's name, such as "aten::mm".
 MatrixProduct matrixProductOf(std::string_view name);

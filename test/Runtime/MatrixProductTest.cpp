@@ -10,6 +10,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
@@ -34,7 +35,10 @@ protected:
     MatrixProduct product = matrixProductOf(name);
     torch::jit::Stack stack = {left, right};
     at::Tensor expected;
-    if (product == MatrixProduct::Linear) {
+    if (product == MatrixProduct::Addmm) {
+      stack = {*bias, left, right, 1, 1};
+      expected = at::addmm(bias->to(at::kDouble), left.to(at::kDouble), right.to(at::kDouble));
+    } else if (product == MatrixProduct::Linear) {
       stack.emplace_back(bias);
       expected = at::linear(left.to(at::kDouble), right.to(at::kDouble),
                             bias ? std::optional(bias->to(at::kDouble)) : std::nullopt);
@@ -55,6 +59,7 @@ TEST_F(MatrixProductTest, GivesWhatAtenGives) {
   expectProduct("aten::linear", x, w);
   expectProduct("aten::linear", x, w, at::randn({160}));
   expectProduct("aten::linear", x.view({4, 64, 128}), w, at::randn({160}));
+  expectProduct("aten::addmm", dy, w, at::randn({128}));
   expectProduct("aten::mm", dy, w);
   expectProduct("aten::mm", dy.t(), x);
   expectProduct("aten::mm", w, x.t());
@@ -76,6 +81,8 @@ TEST_F(MatrixProductTest, LeavesToAtenWhatIsNotItsOwn) {
   EXPECT_TRUE(leaves("aten::linear", {x, x, bias.to(at::kDouble)})) << "ATen's to refuse";
   EXPECT_TRUE(leaves("aten::mm", {x, x.slice(0, 1)})) << "ATen's to refuse";
   EXPECT_TRUE(leaves("aten::matmul", {x.view({2, 256, 512}), x.view({2, 512, 256})})) << "a batch of products";
+  EXPECT_TRUE(leaves("aten::addmm", {bias, x, x, 2, 1})) << "a scaled sum";
+  EXPECT_TRUE(leaves("aten::addmm", {x, x, x, 1, 1})) << "a sum of matrices";
   EXPECT_TRUE(leaves("aten::mm", {x.slice(0, 0, 4), x})) << "a small product, where MKL's call is cheaper";
   EXPECT_TRUE(leaves("aten::mm", {x.slice(0, 0, 0), x})) << "no rows";
   setMatrixLibrary(MatrixLibrary::Blas);

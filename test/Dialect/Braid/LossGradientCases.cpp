@@ -73,10 +73,31 @@ static void addPointwise(std::vector<Case> &cases) {
   cases.push_back({"binary_cross_entropy_with_logits", {x({0, 3}), positive({0, 3}), none, none, i(2)}});
 }
 
+/// No operator of ATen's: finite differences are what there is to compare with.
+static void addLinearCrossEntropy(std::vector<Case> &cases) {
+  auto add = [&](Operand input, Operand weight, Arg bias, Operand target, int64_t ignored) {
+    cases.push_back({"linear_cross_entropy",
+                     {input, weight, bias, target, i(ignored)},
+                     true,
+                     true,
+                     /*autograd=*/false,
+                     /*results=*/1});
+  };
+  Operand frozen = x({3, 5});
+  frozen.grad = false;
+  add(x({4, 5}), x({3, 5}), none, indices({0, 2, 1, 1}, {4}), -100);
+  add(x({4, 5}), x({3, 5}), x({3}), indices({0, -100, 1, -100}, {4}), -100);
+  add(x({4, 5}), x({3, 5}), x({3}), indices({1, 2, 1, 1}, {4}), 1);
+  add(x({4, 5}), frozen, none, indices({-100, 2, 1, 1}, {4}), -100);
+  add(x({2, 5}), x({3, 5}), x({3}), indices({-100, -100}, {2}), -100);
+  add(x({0, 5}), x({3, 5}), x({3}), indices({}, {0}), -100);
+}
+
 std::vector<Case> lossCases() {
   std::vector<Case> cases;
   addCrossEntropy(cases);
   addPointwise(cases);
+  addLinearCrossEntropy(cases);
   return cases;
 }
 

@@ -84,12 +84,12 @@ std::vector<Generator> contractionGenerators() {
                      return Args{like(r, r.broadcastable({i, j}), dtype), like(r, {i, k}, dtype),
                                  like(r, {k, j}, dtype), maybe(r, Number(int64_t(1))), maybe(r, Number(2.0))};
                    }});
-  table.push_back({"baddbmm", [](Random &r) {
-                     c10::ScalarType dtype = r.floats();
-                     int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
-                     return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype),
-                                 like(r, {b, k, j}, dtype)};
-                   }});
+  table.push_back(
+      {"baddbmm", [](Random &r) {
+         c10::ScalarType dtype = r.floats();
+         int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
+         return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype), like(r, {b, k, j}, dtype)};
+       }});
   table.push_back({"matmul", [](Random &r) {
                      c10::ScalarType dtype = r.floats();
                      int64_t i = r.size(), k = r.size(), j = r.size();
@@ -272,6 +272,26 @@ static Args nll(Random &r, c10::ScalarType dtype, int64_t reduction, double spoi
 
 std::vector<Generator> lossGenerators() {
   std::vector<Generator> table;
+  table.push_back({"linear_cross_entropy", [](Random &r) {
+                     c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
+                     int64_t rows = r.size(), hidden = r.size(), classes = r.between(1, 5);
+                     return Args{Tensor{{rows, hidden}, dtype}, Tensor{{classes, hidden}, dtype},
+                                 maybe(r, Tensor{{classes}, dtype}), Tensor{{rows}, c10::kLong, 0}};
+                   }});
+  auto gradient = [](bool ofInput) {
+    return [ofInput](Random &r) {
+      c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
+      int64_t rows = r.size(), hidden = r.size(), classes = r.between(1, 5);
+      return Args{Tensor{{}, dtype}, Tensor{{rows, classes}, dtype}, Tensor{{ofInput ? classes : rows, hidden}, dtype},
+                  Tensor{{rows}, c10::kLong, 0}};
+    };
+  };
+  table.push_back({"linear_cross_entropy_backward_input", gradient(true)});
+  table.push_back({"linear_cross_entropy_backward_weight", gradient(false)});
+  table.push_back({"linear_cross_entropy_backward_bias", [](Random &r) {
+                     c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
+                     return Args{Tensor{{}, dtype}, Tensor{{r.size(), r.between(1, 5)}, dtype}};
+                   }});
   table.push_back({"cross_entropy_loss", [](Random &r) {
                      c10::ScalarType dtype = r.real();
                      int64_t classes = r.between(1, 5), reduction = r.between(0, 2);

@@ -24,4 +24,17 @@ func.func @losses(%scores: tensor<?x128xf32> {braid.dims = ["batch*seq", "128"]}
   %6 = braid.binary_cross_entropy_with_logits(self = %scores, target = %scores, pos_weight = %w, reduction = 0) : (tensor<?x128xf32>, tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
   return
 }
+
+func.func @heads(%x: tensor<?x32xf32> {braid.dims = ["batch*seq", "32"]}, %w: tensor<128x32xf32>, %b: tensor<128xf32>,
+                 %targets: tensor<?xi64> {braid.dims = ["batch*seq"]}) {
+  // expected-remark@+1 {{[] f32, [batch*seq, 128] f32}}
+  %0:2 = braid.linear_cross_entropy(input = %x, weight = %w, bias = %b, target = %targets, ignore_index = -100) : (tensor<?x32xf32>, tensor<128x32xf32>, tensor<128xf32>, tensor<?xi64>) -> (tensor<f32>, tensor<?x128xf32>)
+  // expected-remark@+1 {{[batch*seq, 32] f32}}
+  %1 = braid.linear_cross_entropy_backward_input(grad_output = %0#0, grad_logits = %0#1, weight = %w, target = %targets, ignore_index = -100) : (tensor<f32>, tensor<?x128xf32>, tensor<128x32xf32>, tensor<?xi64>) -> tensor<?x32xf32>
+  // expected-remark@+1 {{[128, 32] f32}}
+  %2 = braid.linear_cross_entropy_backward_weight(grad_output = %0#0, grad_logits = %0#1, input = %x, target = %targets, ignore_index = -100) : (tensor<f32>, tensor<?x128xf32>, tensor<?x32xf32>, tensor<?xi64>) -> tensor<128x32xf32>
+  // expected-remark@+1 {{[128] f32}}
+  %3 = braid.linear_cross_entropy_backward_bias(grad_output = %0#0, grad_logits = %0#1) : (tensor<f32>, tensor<?x128xf32>) -> tensor<128xf32>
+  return
+}
 }

@@ -78,6 +78,18 @@ Expr loss(Operation *op, ShapeAnalysis &analysis) {
   return Expr(6) * elements(scores, analysis);
 }
 
+/// The product of the logits, the bias, and what the loss does with each of them.
+Expr linearCrossEntropy(LinearCrossEntropyOp op, ShapeAnalysis &analysis) {
+  Expr logits = elements(op.getGradLogits(), analysis);
+  return (Expr(2) * dimOf(op.getInput(), -1, analysis) + Expr(op.getBias() ? 7 : 6)) * logits;
+}
+
+/// A product with the gradients of the logits, or their sum.
+Expr linearCrossEntropyBackward(Operation *op, ShapeAnalysis &analysis) {
+  Expr logits = elements(op->getOperand(1), analysis);
+  return isa<LinearCrossEntropyBackwardBiasOp>(op) ? logits : Expr(2) * dimOf(op->getOperand(2), -1, analysis) * logits;
+}
+
 /// Two operations for each element of the result and each of the contracted dim.
 Expr contraction(Operation *op, ShapeAnalysis &analysis) {
   bool added = isa<AddmmOp, BaddbmmOp>(op);

@@ -424,4 +424,16 @@ std::optional<FactorMap> nllLossBackward(NllLossBackwardOp op, ShapeAnalysis &an
   return map.build();
 }
 
+std::optional<FactorMap> linearCrossEntropy(LinearCrossEntropyOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid())
+    return std::nullopt;
+  // A row is by itself; the classes of one have a softmax in common.
+  int rows = map.fresh();
+  map.operand(0) = {rows, whole};
+  map.operand(*map.find("target")) = {rows};
+  map.result(1) = {rows, whole};
+  return map.build();
+}
+
 } // namespace braid::factors

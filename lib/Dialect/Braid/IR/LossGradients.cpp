@@ -80,4 +80,20 @@ LogicalResult binaryCrossEntropyWithLogits(BinaryCrossEntropyWithLogitsOp op, Gr
   return success();
 }
 
+LogicalResult linearCrossEntropy(LinearCrossEntropyOp op, GradientBuilder &g) {
+  if (g.cotangent(1))
+    return op.emitOpError("its gradient of the logits is used as a value: it has no gradient");
+  if (!g.cotangent())
+    return success();
+  Value dy = g.cotangent(), logits = op.getGradLogits(), target = op.getTarget();
+  ArgValue ignored = g.i64(op.getIgnoreIndex());
+  if (g.needs(op.getInput()))
+    g.add(op.getInput(), g.create<LinearCrossEntropyBackwardInputOp>({dy, logits, op.getWeight(), target, ignored}));
+  if (g.needs(op.getWeight()))
+    g.add(op.getWeight(), g.create<LinearCrossEntropyBackwardWeightOp>({dy, logits, op.getInput(), target, ignored}));
+  if (g.needs(op.getBias()))
+    g.add(op.getBias(), g.create<LinearCrossEntropyBackwardBiasOp>({dy, logits}));
+  return success();
+}
+
 } // namespace braid::gradients

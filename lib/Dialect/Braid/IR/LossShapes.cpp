@@ -134,4 +134,57 @@ LogicalResult pointwiseLoss(Operation *op, ShapeAnalysis &analysis, Results &res
   return success();
 }
 
+LogicalResult linearCrossEntropy(LinearCrossEntropyOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape input = in.shape(op.getInput()), weight = in.shape(op.getWeight()), target = in.shape(op.getTarget());
+  in.sameElementType({{"input", input}, {"weight", weight}});
+  if (!in.failed() && !input.elementType.isF32() && !input.elementType.isF64())
+    in.error() << "takes an input of f32 or f64, not " << input.elementType;
+  if (in.failed())
+    return failure();
+  if (input.rank() != 2 || weight.rank() != 2 || !in.equal(input.dims[1], weight.dims[1]))
+    return op.emitOpError() << "takes an input [rows, hidden] and a weight [classes, hidden], not " << str(input)
+                            << " and " << str(weight);
+  if (op.getBias()) {
+    TensorShape bias = in.shape(op.getBias());
+    in.sameElementType({{"input", input}, {"bias", bias}});
+    if (!in.failed() && (bias.rank() != 1 || !in.equal(bias.dims[0], weight.dims[0])))
+      in.error() << "has a bias of shape " << str(bias) << " for the classes of " << str(weight);
+  }
+  if (!in.failed() &&
+      (!target.elementType.isInteger(64) || target.rank() != 1 || !in.equal(target.dims[0], input.dims[0])))
+    in.error() << "has targets of shape " << str(target) << "; they would be " << str({{input.dims[0]}, i64(op)});
+  results.push_back({{}, input.elementType});
+  results.push_back({{input.dims[0], weight.dims[0]}, input.elementType});
+  return failure(in.failed());
+}
+
+LogicalResult linearCrossEntropyBackward(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape gradient = in.shape(op->getOperand(0)), logits = in.shape(op->getOperand(1));
+  in.floating("grad_logits", logits);
+  in.sameElementType({{"grad_logits", logits}, {"grad_output", gradient}});
+  if (in.failed())
+    return failure();
+  if (gradient.rank() != 0 || logits.rank() != 2)
+    return op->emitOpError() << "takes the gradient of a sum and gradients [rows, classes], not " << str(gradient)
+                             << " and " << str(logits);
+  if (isa<LinearCrossEntropyBackwardBiasOp>(op)) {
+    results.push_back({{logits.dims[1]}, logits.elementType});
+    return success();
+  }
+  // The gradient of the input comes from the weight, and that of the weight from the input.
+  bool ofInput = isa<LinearCrossEntropyBackwardInputOp>(op);
+  TensorShape other = in.shape(op->getOperand(2)), target = in.shape(op->getOperand(3));
+  in.sameElementType({{"grad_logits", logits}, {ofInput ? "weight" : "input", other}});
+  if (in.failed())
+    return failure();
+  if (other.rank() != 2 || !in.equal(other.dims[0], logits.dims[ofInput ? 1 : 0]) || target.rank() != 1 ||
+      !target.elementType.isInteger(64) || !in.equal(target.dims[0], logits.dims[0]))
+    return op->emitOpError() << "has a factor of shape " << str(other) << " and targets of shape " << str(target)
+                             << " for gradients " << str(logits);
+  results.push_back({{logits.dims[ofInput ? 0 : 1], other.dims[1]}, logits.elementType});
+  return success();
+}
+
 } // namespace braid::shapes

@@ -322,6 +322,8 @@ private:
       states[value] = {numbers ? SampleState::Numbers : SampleState::Samples, at - factors.begin(), first.outer,
                        first.inner};
     }
+    if (isa<LinearCrossEntropyOp>(op))
+      states[op->getResult(0)] = {SampleState::Sum};
     if (kept)
       return std::nullopt;
     // The samples are summed away: good for the loss only, which SplitLoss has made a sum.

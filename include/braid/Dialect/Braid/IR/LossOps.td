@@ -34,4 +34,21 @@ def Braid_BinaryCrossEntropyWithLogitsOp : Braid_LossOp<"binary_cross_entropy_wi
   [T<"self">, T<"target">, OptT<"weight">, OptT<"pos_weight">, Int<"reduction", "1">], "pointwiseLoss",
   "binaryCrossEntropyWithLogits">;
 
+// braid's own, which libbraid_rt registers: the sum of the cross entropies of linear(input, weight, bias), [rows, hidden],
+// to the classes in target, [rows]. Rows with the target ignore_index are left out of every product. `grad_logits` is
+// the gradient of the sum with respect to the logits of the rows that remain, packed: at most [rows, classes].
+def Braid_LinearCrossEntropyOp : Braid_AtenMultiOp<"linear_cross_entropy", "braid::linear_cross_entropy",
+  [T<"input">, T<"weight">, OptT<"bias">, T<"target">, Int<"ignore_index", "-100">],
+  (outs AnyRankedTensor:$loss, AnyRankedTensor:$grad_logits), "linearCrossEntropy", "linearCrossEntropy",
+  "linearCrossEntropy", "linearCrossEntropy">;
+class Braid_LinearCrossEntropyBackwardOp<string of, list<AtenArg> args>
+    : Braid_AtenOp<"linear_cross_entropy_backward_" # of, "braid::linear_cross_entropy_backward_" # of, args,
+                   "linearCrossEntropyBackward", "", "linearCrossEntropyBackward">;
+def Braid_LinearCrossEntropyBackwardInputOp : Braid_LinearCrossEntropyBackwardOp<"input",
+  [T<"grad_output">, T<"grad_logits">, T<"weight">, T<"target">, Int<"ignore_index", "-100">]>;
+def Braid_LinearCrossEntropyBackwardWeightOp : Braid_LinearCrossEntropyBackwardOp<"weight",
+  [T<"grad_output">, T<"grad_logits">, T<"input">, T<"target">, Int<"ignore_index", "-100">]>;
+def Braid_LinearCrossEntropyBackwardBiasOp : Braid_LinearCrossEntropyBackwardOp<"bias",
+  [T<"grad_output">, T<"grad_logits">]>;
+
 #endif // BRAID_DIALECT_BRAID_IR_LOSSOPS_TD

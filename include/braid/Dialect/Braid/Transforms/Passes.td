@@ -99,6 +99,24 @@ def AnalyzeSamples : Pass<"braid-analyze-samples", "::mlir::ModuleOp"> {
   }];
 }
 
+def RaiseLinearCrossEntropy : Pass<"braid-raise-linear-cross-entropy", "::mlir::ModuleOp"> {
+  let summary = "Makes one op of a language model's head and its summed cross entropy";
+  let description = [{
+    The logits of a large vocabulary are the largest tensor of a step. `braid.linear_cross_entropy` computes them for the
+    rows whose target counts, once, and turns them into their own gradient in place. The linear may be followed by views
+    and slices that leave its last dim alone, as of models that shift the labels; they move to its input. Only float32
+    and float64, targets that are classes, no class weights, no smoothing, and logits that nothing else reads.
+    ```mlir
+    %0 = braid.linear(input = %x, weight = %w)                                   // before
+    %1 = braid.view(self = %0, size = [%n, 8192])
+    %2 = braid.cross_entropy_loss(self = %1, target = %t, reduction = 2)
+    %0 = braid.view(self = %x, size = [%n, 256])                                 // after
+    %1:2 = braid.linear_cross_entropy(input = %0, weight = %w, target = %t)
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Heads found">];
+}
+
 def OutlineUnits : Pass<"braid-outline-units", "::mlir::ModuleOp"> {
   let summary = "Makes @main a graph of calls to units";
   let description = [{
