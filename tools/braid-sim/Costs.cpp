@@ -8,6 +8,7 @@
 #include "Command.h"
 
 #include "braid/Plan/Comparison/CostTables.h"
+#include "braid/Plan/Comparison/RankingLimit.h"
 
 #include <cstdio>
 
@@ -66,22 +67,17 @@ static Status printVtrain(const Tables &tables, const Hardware &hardware, bool r
                       predicted, 100 * (predicted / run.seconds - 1));
       }
   }
-  // What the scatter leaves to any model of these resources: fitted to the very runs that are ranked.
-  for (const HeldOutSize &size : *sizes) {
-    std::vector<MeasuredRun> same;
-    std::vector<double> measured, predicted;
-    for (const MeasuredRun &run : *runs)
-      if (run.size == size.size)
-        same.push_back(run);
-    Result<Hardware> fitted = calibrate(same, hardware);
-    if (!fitted)
-      return Error{fitted.error()};
-    for (const MeasuredRun &run : same) {
-      measured.push_back(run.seconds);
-      predicted.push_back(fitted->seconds(stepWork(run.run, hardware)));
-    }
-    std::printf("  %5gB  fitted to its own runs: rank correlation %.3f\n", size.size,
-                rankCorrelation(predicted, measured));
+  // What the scatter leaves to any model.
+  Result<std::vector<RankingLimit>> limits = rankingLimits(*runs, hardware);
+  if (!limits)
+    return Error{limits.error()};
+  std::printf("  rank correlations of constants fitted to the very runs; errors that leave 0.9:\n");
+  for (size_t i = 0; i < limits->size(); ++i) {
+    const RankingLimit &limit = (*limits)[i];
+    const HeldOutSize &held = (*sizes)[i];
+    std::printf("  %5gB  %d factors %.3f  three constants for each of %d layouts %.3f  random errors of %.1f %%",
+                limit.size, numResources, limit.ownFactors, limit.layouts, limit.ownLayouts, 100 * limit.error);
+    std::printf("  held out, tp of whole nodes: %.3f of %d runs\n", held.wholeNodesRankCorrelation, held.wholeNodes);
   }
   std::vector<MeasuredRun> all = *always;
   all.insert(all.end(), runs->begin(), runs->end());
@@ -162,6 +158,21 @@ static Status printHeterogeneous(const Tables &tables) {
   if (!compared)
     return Error{compared.error()};
   std::printf("%s", compared->str().c_str());
+  // How much hangs on what the paper leaves open.
+  const std::pair<const char *, HeterogeneousAssumptions> others[] = {
+      {"32-bit gradients", {.gradientBytes = 4}},
+      {"an encoder divided by context and sequence parallelism", {.undividedEncoder = false}},
+      {"both", {.gradientBytes = 4, .undividedEncoder = false}},
+      {"3 GB of a device reserved instead of 6", {.reserve = 3e9}},
+      {"9 GB", {.reserve = 9e9}}};
+  for (const auto &[name, assumptions] : others) {
+    Result<HeterogeneousComparison> other = compareHeterogeneous(*table, assumptions);
+    if (!other)
+      return Error{std::string(name) + ": " + other.error()};
+    std::printf("  with %s: %d of %zu signs, disjoint gains more %s\n", name, other->sameSigns(), other->rows.size(),
+                other->crossoverSize() > 0 ? ("from " + std::to_string(int(other->crossoverSize())) + "B on").c_str()
+                                           : "nowhere");
+  }
   return {};
 }
 

@@ -7,7 +7,7 @@
 //
 // Rows of oracles/hetero.csv that are throughput. The paper gives sizes in billions, context lengths and the share of
 // vision tokens; layers below are of usual shapes for these sizes, an image is 1024 tokens, and one encoder token is
-// one token of the language model.
+// one token of the language model. docs/Costs.md, section 4, says why gradients have 16 bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,12 +58,16 @@ static Transformer languageOf(double billions, double context) {
   return model;
 }
 
-static PlannerProblem problemOf(double encoder, double language, double context, int batch, int devices) {
+static PlannerProblem problemOf(const HeterogeneousAssumptions &assumptions, double encoder, double language,
+                                double context, int batch, int devices) {
   PlannerProblem problem;
+  problem.reserve = assumptions.reserve;
+  problem.state.gradients = assumptions.gradientBytes;
   problem.components.resize(2);
   problem.components[0].name = "vision";
   problem.components[0].model = encoderOf(encoder);
   problem.components[0].segments = visionShare * context / imageTokens;
+  problem.components[0].undivided = assumptions.undividedEncoder;
   problem.components[1].name = "language";
   problem.components[1].model = languageOf(language, context);
   problem.batch = batch;
@@ -97,16 +101,18 @@ static double perDevice(const PlannerProblem &problem, const Evaluation &evaluat
 }
 
 namespace {
-/// What oracles/hetero.csv says of a workload's gain in throughput.
+/// What oracles/hetero.csv says of a workload.
 struct Published {
-  double low = 0, high = 0; // percent
-  /// Where the table prints them, TP/CP/PP/DP: both components of the homogeneous run, then encoder and language model.
-  std::string homogeneous, heterogeneous;
+  double low = 0, high = 0; // gain in throughput, percent
+  bool hasGain = false;
+  /// Where the table prints them, TP/CP/PP/DP: both components of the homogeneous run, then encoder and language model;
+  /// and what was measured.
+  HeterogeneousRun homogeneous, heterogeneous;
 };
 } // namespace
 
 /// "same" is the workload of the row before.
-static Result<Published> publishedGain(const TextTable &table, const std::string &mode, const std::string &workload) {
+static Result<Published> readPublished(const TextTable &table, const std::string &mode, const std::string &workload) {
   Published published;
   std::string current;
   for (size_t row = 0; row < table.rows.size(); ++row) {
@@ -115,11 +121,21 @@ static Result<Published> publishedGain(const TextTable &table, const std::string
     if (current != workload || table.text(row, "mode") != mode)
       continue;
     if (std::string layouts = table.text(row, "layout_homogeneous_tp/cp/pp/dp"); !layouts.empty()) {
-      published.homogeneous = layouts;
-      published.heterogeneous = table.text(row, "layout_heterogeneous");
+      published.homogeneous.layout = layouts;
+      published.heterogeneous.layout = table.text(row, "layout_heterogeneous");
     }
     std::string quantity = table.text(row, "quantity"), gain = table.text(row, "heterogeneous");
-    if (quantity != "tflops_per_gpu_gain" && quantity != "gain")
+    const bool time = quantity == "step_time" || quantity == "fwd+bwd_time";
+    if (time || quantity == "peak_memory") {
+      Result<double> before = table.number(row, "homogeneous"), after = table.number(row, "heterogeneous");
+      if (!before || !after)
+        return Error{before ? after.error() : before.error()};
+      double HeterogeneousRun::*field = time ? &HeterogeneousRun::publishedSeconds : &HeterogeneousRun::publishedBytes;
+      published.homogeneous.*field = *before * (time ? 1e-3 : 1e9);
+      published.heterogeneous.*field = *after * (time ? 1e-3 : 1e9);
+      continue;
+    }
+    if (published.hasGain || (quantity != "tflops_per_gpu_gain" && quantity != "gain"))
       continue;
     auto reads = [](std::string_view text, double &number) {
       auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -133,9 +149,11 @@ static Result<Published> publishedGain(const TextTable &table, const std::string
                    "'; write a number, or a range as in 7.3..12.7"};
     if (published.low > published.high)
       std::swap(published.low, published.high);
-    return published;
+    published.hasGain = true;
   }
-  return Error{table.name + " has no gain of the " + mode + " workload '" + workload + "'; add its row"};
+  if (!published.hasGain)
+    return Error{table.name + " has no gain of the " + mode + " workload '" + workload + "'; add its row"};
+  return published;
 }
 
 /// The layout after `prefix` in a cell as "enc 1/1/1/32; LLM 2/8/1/2".
@@ -158,8 +176,14 @@ static HeterogeneousRow rowOf(const std::string &label, const Published &publish
   row.high = published.high;
   row.predicted = 100 * (perDevice(problem, heterogeneous) / perDevice(problem, homogeneous) - 1);
   row.reshardShare = heterogeneous.parts.reshard / heterogeneous.time();
-  row.homogeneous = homogeneous.candidate.str();
-  row.heterogeneous = heterogeneous.candidate.str();
+  auto runOf = [](const Evaluation &evaluation, HeterogeneousRun run) {
+    run.layout = evaluation.candidate.str();
+    run.seconds = evaluation.time();
+    run.bytes = evaluation.peakBytes;
+    return run;
+  };
+  row.homogeneous = runOf(homogeneous, published.homogeneous);
+  row.heterogeneous = runOf(heterogeneous, published.heterogeneous);
   return row;
 }
 
@@ -243,15 +267,16 @@ static const Workload workloads[] = {
 };
 
 /// Both runs of a workload: in the layouts that are printed, or else the best of each kind.
-static Result<HeterogeneousRow> compareWorkload(const Workload &one, const Published &published) {
-  PlannerProblem problem = problemOf(one.encoder, one.language, one.context, one.batch, one.devices);
+static Result<HeterogeneousRow> compareWorkload(const Workload &one, const Published &published,
+                                                const HeterogeneousAssumptions &assumptions) {
+  PlannerProblem problem = problemOf(assumptions, one.encoder, one.language, one.context, one.batch, one.devices);
   Placement placement = std::string(one.mode) == "colocated" ? Placement::Colocated : Placement::Disjoint;
-  const bool printed = !published.homogeneous.empty(), large = one.language == 120;
+  const bool printed = !published.homogeneous.layout.empty(), large = one.language == 120;
   Result<Evaluation> homogeneous = Error{""}, heterogeneous = Error{""};
   if (printed) {
-    Result<Parallelism> both = layoutAfter(published.homogeneous, ""),
-                        encoder = layoutAfter(published.heterogeneous, "enc "),
-                        language = layoutAfter(published.heterogeneous, "LLM ");
+    Result<Parallelism> both = layoutAfter(published.homogeneous.layout, ""),
+                        encoder = layoutAfter(published.heterogeneous.layout, "enc "),
+                        language = layoutAfter(published.heterogeneous.layout, "LLM ");
     for (const Result<Parallelism> *layout : {&both, &encoder, &language})
       if (!*layout)
         return Error{layout->error()};
@@ -278,19 +303,20 @@ static Result<HeterogeneousRow> compareWorkload(const Workload &one, const Publi
   return row;
 }
 
-Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table) {
+Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table,
+                                                     const HeterogeneousAssumptions &assumptions) {
   HeterogeneousComparison result;
   for (const Workload &one : workloads) {
-    Result<Published> published = publishedGain(table, one.mode, one.workload);
+    Result<Published> published = readPublished(table, one.mode, one.workload);
     if (!published)
       return Error{published.error()};
-    Result<HeterogeneousRow> row = compareWorkload(one, *published);
+    Result<HeterogeneousRow> row = compareWorkload(one, *published, assumptions);
     if (!row)
       return Error{std::string(one.label) + ": " + row.error()};
     result.rows.push_back(std::move(*row));
   }
   for (double encoder : {1.0, 3.0, 6.0, 9.0, 12.0}) {
-    PlannerProblem problem = problemOf(encoder, 120, 8192, 256, 256);
+    PlannerProblem problem = problemOf(assumptions, encoder, 120, 8192, 256, 256);
     Result<Evaluation> homogeneous = bestBeside120B(problem, Placement::Together),
                        phases = bestBeside120B(problem, Placement::Colocated),
                        apart = bestBeside120B(problem, Placement::Disjoint);
@@ -304,6 +330,26 @@ Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table) {
   return result;
 }
 
+int HeterogeneousComparison::sameSigns() const {
+  return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const auto &row) { return row.sameSign(); }));
+}
+
+double HeterogeneousComparison::crossoverSize() const {
+  auto apart = [](const CrossoverPoint &point) { return point.disjoint > point.colocated; };
+  auto first = std::find_if(crossover.begin(), crossover.end(), apart);
+  return first == crossover.end() ? 0 : first->encoder;
+}
+
+static std::string lineOf(const HeterogeneousRun &run) {
+  char line[512];
+  int length =
+      std::snprintf(line, sizeof line, "    %s: %.2f s, %.1f GB", run.layout.c_str(), run.seconds, run.bytes / 1e9);
+  if (run.publishedSeconds > 0 && length > 0 && length < int(sizeof line))
+    std::snprintf(line + length, sizeof line - length, " (published %.2f s, %.1f GB)", run.publishedSeconds,
+                  run.publishedBytes / 1e9);
+  return std::string(line) + "\n";
+}
+
 std::string HeterogeneousComparison::str() const {
   std::string text = "hetero.csv: gain per device over one layout for all, percent: published, predicted\n";
   char line[512];
@@ -312,7 +358,7 @@ std::string HeterogeneousComparison::str() const {
                   row.label.c_str(), row.low, row.high, row.predicted, 100 * row.reshardShare,
                   row.searched ? ", layouts searched" : "");
     text += line;
-    text += "    " + row.homogeneous + "\n    " + row.heterogeneous + "\n";
+    text += lineOf(row.homogeneous) + lineOf(row.heterogeneous);
   }
   text += "  encoder beside 120B at 8K: colocated, disjoint\n";
   for (const CrossoverPoint &point : crossover) {

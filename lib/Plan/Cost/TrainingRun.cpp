@@ -132,14 +132,20 @@ Result<std::vector<HeldOutSize>> leaveOneSizeOut(const std::vector<MeasuredRun> 
     if (!fitted)
       return Error{fitted.error()};
     result.fitted = *fitted;
-    std::vector<double> measured, errors;
+    std::vector<double> measured, errors, wholePredicted, wholeMeasured;
     for (const MeasuredRun &run : held) {
       result.predicted.push_back(fitted->seconds(stepWork(run.run, hardware)));
       measured.push_back(run.seconds);
       errors.push_back(std::abs(result.predicted.back() / run.seconds - 1));
+      if (run.run.parallel.tp % hardware.devicesPerNode == 0) {
+        wholePredicted.push_back(result.predicted.back());
+        wholeMeasured.push_back(run.seconds);
+      }
     }
     result.medianError = median(errors);
     result.rankCorrelation = rankCorrelation(result.predicted, measured);
+    result.wholeNodes = static_cast<int>(wholeMeasured.size());
+    result.wholeNodesRankCorrelation = rankCorrelation(wholePredicted, wholeMeasured);
     results.push_back(std::move(result));
   }
   return results;

@@ -179,7 +179,7 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
   if (!(candidate.microbatch > 0) || std::fmod(problem.batch, lanes) != 0)
     return Error{std::to_string(problem.batch) + " samples do not divide into " + std::to_string(lp.dp) +
                  " lanes and micro-batches of " + std::to_string(candidate.microbatch)};
-  const StateBytes bytes;
+  const StateBytes &bytes = problem.state;
   const bool encoderTrains = twoComponents && !encoder.frozen;
   const bool languageBackward = !language.frozen || encoderTrains;
   PlannedPipeline result;
@@ -192,7 +192,12 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
   double parameters = language.model.layers * languageLayer.cost.parameters;
   Piece encoderLayer; // in one pipeline with the language model's
   if (candidate.placement == Placement::Together) {
-    encoderLayer = layerPiece(problem, encoder, {lp, candidate.encoder.recompute}, candidate.microbatch, encoderTrains);
+    ComponentPlan plan{lp, candidate.encoder.recompute};
+    if (encoder.undivided) {
+      plan.parallel.cp = 1;
+      plan.parallel.sequenceParallel = false;
+    }
+    encoderLayer = layerPiece(problem, encoder, plan, candidate.microbatch, encoderTrains);
     work += encoder.model.layers * encoderLayer.total();
     parameters += encoder.model.layers * encoderLayer.cost.parameters;
   }

@@ -238,6 +238,42 @@ TEST(Planner, MoreMemoryIsNeverSlower) {
   EXPECT_TRUE(says(none.error(), "no plan fits"));
 }
 
+TEST(Planner, UndividedEncodersAreRepeated) {
+  PlannerProblem problem = read(multimodal);
+  Candidate candidate;
+  candidate.placement = Placement::Together;
+  candidate.microbatch = 2;
+  candidate.language.parallel = candidate.encoder.parallel = {.tp = 2, .cp = 2, .pp = 1, .dp = 1, .zero = 1};
+  Result<Evaluation> divided = evaluate(problem, candidate);
+  problem.components.front().undivided = true;
+  Result<Evaluation> repeated = evaluate(problem, candidate);
+  ASSERT_TRUE(divided && repeated);
+  // Both context-parallel ranks do all of the encoder, forward and twice that backward, instead of half of it each.
+  double h = 1024, s = 1024, images = 3 * 16, layers = 8;
+  double flops = images * layers * 3 * (2 * s * 12 * h * h + 4 * s * s * h) / 2; // over tp
+  double all = problem.hardware.factors[static_cast<int>(Resource::Matmul)] * flops / problem.hardware.flops;
+  EXPECT_NEAR(repeated->parts.matmul - divided->parts.matmul, all / 2, 1e-6 * all);
+  EXPECT_GT(repeated->peakBytes, divided->peakBytes);
+  candidate.language.parallel.cp = candidate.encoder.parallel.cp = 1;
+  Result<Evaluation> alone = evaluate(problem, candidate);
+  problem.components.front().undivided = false;
+  Result<Evaluation> same = evaluate(problem, candidate);
+  ASSERT_TRUE(alone && same);
+  EXPECT_EQ(alone->seconds, same->seconds);
+}
+
+TEST(Planner, StateBytesAreTheProblems) {
+  PlannerProblem problem = read(languageOnly);
+  Candidate candidate;
+  candidate.language.parallel = {.tp = 2, .pp = 1, .dp = 8, .zero = 1};
+  Result<Evaluation> before = evaluate(problem, candidate);
+  problem.state.gradients = 2;
+  Result<Evaluation> after = evaluate(problem, candidate);
+  ASSERT_TRUE(before && after);
+  // Two bytes less of each of 12 layers of 12 h^2, a head and an embedding, over tp.
+  EXPECT_NEAR(before->peakBytes - after->peakBytes, 2 * (12 * 12 * 2048.0 * 2048 + 2 * 32000 * 2048.0) / 2, 1);
+}
+
 TEST(Planner, WritesPlansThatTheReaderTakes) {
   PlannerProblem problem = read(multimodal);
   for (Placement placement : {Placement::Together, Placement::Colocated, Placement::Disjoint}) {

@@ -63,15 +63,29 @@ struct AmdpComparison {
 };
 Result<AmdpComparison> compareAmdp(const TextTable &table, const Hardware &hardware);
 
+/// What the paper on heterogeneous layouts leaves open, besides the sizes of layers.
+struct HeterogeneousAssumptions {
+  double gradientBytes = 2;     // per parameter
+  bool undividedEncoder = true; // by context and sequence parallelism, under one layout for all
+  double reserve = 6e9;         // bytes of a device that are not the model's
+};
+
 /// Heterogeneous against homogeneous parallelism (2026): gains in throughput per device, percent. Nothing is fitted.
 /// Sizes of the models' layers are assumed; where the paper prints no layouts, the planner's best of each kind compete.
+struct HeterogeneousRun {
+  std::string layout;
+  double seconds = 0, bytes = 0;                   // of a step, of the fullest device
+  double publishedSeconds = 0, publishedBytes = 0; // 0: not in the table
+};
 struct HeterogeneousRow {
   std::string label;
   double low = 0, high = 0; // published, percent
   double predicted = 0;     // percent
   double reshardShare = 0;  // of the heterogeneous step
   bool searched = false;    // layouts are the planner's
-  std::string homogeneous, heterogeneous;
+  HeterogeneousRun homogeneous, heterogeneous;
+
+  bool sameSign() const { return (predicted > 0) == (low > 0); }
 };
 struct CrossoverPoint {
   double encoder = 0;                 // billions of parameters
@@ -80,10 +94,15 @@ struct CrossoverPoint {
 struct HeterogeneousComparison {
   std::vector<HeterogeneousRow> rows;
   std::vector<CrossoverPoint> crossover; // beside a language model of 120B
+
+  int sameSigns() const;
+  /// The smallest encoder that gains more on devices of its own; 0 if none does.
+  double crossoverSize() const;
   std::string str() const;
 };
-/// Columns mode, workload, quantity, heterogeneous and those of the layouts.
-Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table);
+/// Columns mode, workload, quantity, homogeneous, heterogeneous and those of the layouts.
+Result<HeterogeneousComparison> compareHeterogeneous(const TextTable &table,
+                                                     const HeterogeneousAssumptions &assumptions = {});
 
 } // namespace braid::plan
 

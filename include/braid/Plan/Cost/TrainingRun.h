@@ -64,7 +64,9 @@ struct HeldOutSize {
   int runs = 0;
   double medianError = 0;     // of |predicted / measured - 1|
   double rankCorrelation = 0; // of the layouts' predicted and measured times
-  Hardware fitted;            // from all other sizes
+  int wholeNodes = 0;         // runs whose tensor-parallel groups fill whole nodes
+  double wholeNodesRankCorrelation = 0;
+  Hardware fitted; // from all other sizes
   std::vector<double> predicted;
 };
 /// Leaves out each size in turn, fits to the others and to `always`, and predicts it.

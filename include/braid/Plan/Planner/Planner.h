@@ -35,6 +35,9 @@ struct PlannerComponent {
   /// encoder's tokens too.
   std::string tokensColumn, segmentsColumn;
   bool frozen = false;
+  /// An encoder under the language model's layout: every context-parallel rank runs all of it, and sequence parallelism
+  /// divides none of it. Megatron-LM divides sequences after its encoders (core/models/mimo, PartitionAdapter).
+  bool undivided = false;
   /// Forward seconds of a layer by (tp, cp) over the rank's tokens of a micro-batch, instead of the formulas. A
   /// backward takes twice as long.
   std::map<std::pair<int, int>, CostCurve> curves;
@@ -46,6 +49,7 @@ struct PlannerProblem {
   Hardware hardware;
   int devices = 1;
   double reserve = 6e9; // bytes of a device that are not the model's: context, communication buffers, fragments
+  StateBytes state;     // per parameter
   int zero = 1;
   int maxTp = 0;            // 0: the devices of a node
   int maxCp = 0;            // 0: 16
