@@ -70,13 +70,14 @@ struct HeterogeneousAssumptions {
   double reserve = 6e9;         // bytes of a device that are not the model's
 };
 
-/// Heterogeneous against homogeneous parallelism (2026): gains in throughput per device, percent. Nothing is fitted.
-/// Sizes of the models' layers are assumed; where the paper prints no layouts, the planner's best of each kind compete.
+/// One side of a comparison.
 struct HeterogeneousRun {
   std::string layout;
   double seconds = 0, bytes = 0;                   // of a step, of the fullest device
   double publishedSeconds = 0, publishedBytes = 0; // 0: not in the table
 };
+/// Heterogeneous against homogeneous parallelism (2026): gains in throughput per device, percent. Nothing is fitted.
+/// Sizes of the models' layers are assumed; where the paper prints no layouts, the planner's best of each kind compete.
 struct HeterogeneousRow {
   std::string label;
   double low = 0, high = 0; // published, percent
