@@ -139,6 +139,7 @@ static Status run(const Options &options) {
     return text ? sim::writeFile(options.output, *text) : Status(Error{text.error()});
   }
   std::string text;
+  Json steps = Json::array();
   if (!options.manifest.empty() && options.files.size() > 1)
     return Error{"--manifest takes the samples of one file, and " + std::to_string(options.files.size()) +
                  " are given"};
@@ -157,7 +158,7 @@ static Status run(const Options &options) {
     if (!comparison)
       return Error{file + ": " + comparison.error()};
     if (options.format == "json")
-      text += (text.empty() ? "[" : ",\n") + jsonText(stepJson(*set, options, *comparison, batch));
+      steps.push_back(stepJson(*set, options, *comparison, batch));
     else
       text += (text.empty() ? "" : "\n") + stepText(*set, options, *comparison, batch);
     if (options.manifest.empty())
@@ -170,7 +171,7 @@ static Status run(const Options &options) {
     if (Status status = sim::writeFile(options.manifest, manifest->json()); !status)
       return status;
   }
-  return sim::writeFile(options.output, options.format == "json" ? text + "]\n" : text);
+  return sim::writeFile(options.output, options.format == "json" ? jsonText(steps) + "\n" : text);
 }
 
 void addBalance(CLI::App &app) {
@@ -194,9 +195,11 @@ void addBalance(CLI::App &app) {
       ->add_option("--max-memory", options->tables.balance.maxMemory,
                    "Rows that a rank may hold activations of, a stage's share of its component's each; -1: any")
       ->capture_default_str();
-  command->add_option("--evaluations", options->tables.balance.evaluations, "Steps that local improvement may time")
-      ->check(CLI::Range(0, 10000000))
-      ->capture_default_str();
+  command
+      ->add_option(
+          "--evaluations", options->tables.balance.evaluations,
+          "Steps that local improvement may time; else 130, and more where a micro-batch has less than 16 samples")
+      ->check(CLI::Range(0, 10000000));
   command->add_option("--rounds", options->tables.balance.profileRounds, "Rounds of the game for profile and bound")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();

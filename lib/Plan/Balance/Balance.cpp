@@ -9,6 +9,7 @@
 #include "braid/Plan/Balance/Deferral.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace braid::plan {
@@ -31,6 +32,15 @@ double Balancer::boundOf(const SampleLoads &samples) const {
 /// Changes that evening out looks at with Effort::Quick.
 constexpr int quickTests = 1000;
 
+int evaluationsFor(int samples, int microbatches) {
+  constexpr double base = 130, samplesAtBase = 16, most = 8000;
+  double sparse = samplesAtBase * microbatches / std::max(samples, 1);
+  return static_cast<int>(std::clamp(base * sparse * sparse * sparse, base, most));
+}
+
+/// Steps to time from which on several assignments are improved before one is chosen.
+constexpr int evaluationsToCompare = 1000;
+
 /// Numbers of micro-batches worth trying: all of them, the paper's, and some between.
 static std::vector<int> candidateCounts(int effective, int all) {
   std::vector<int> counts{all};
@@ -47,10 +57,15 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
   if (Status status = samples.check(); !status)
     return Error{status.error()};
   int count = timer.microbatches();
-  Balanced best;
-  best.stepTime = std::numeric_limits<double>::infinity();
+  struct Start {
+    double time = std::numeric_limits<double>::infinity();
+    Assignment assignment;
+    bool operator<(const Start &other) const { return time < other.time; }
+  };
+  enum Kind { Deferring, Whole, Profiled, Rows };
+  std::array<Start, 4> starts; // the shortest of each kind
   double leastMemory = std::numeric_limits<double>::infinity();
-  auto consider = [&](Assignment assignment) {
+  auto consider = [&](Kind kind, Assignment assignment) {
     MicrobatchLoads loads = loadsOf(model, samples, assignment);
     if (options.maxMemory >= 0) {
       double memory = timer.peakMemory(loads);
@@ -59,42 +74,56 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
         return;
     }
     double time = timer.time(loads);
-    if (time < best.stepTime) {
-      best.stepTime = time;
-      best.assignment = std::move(assignment);
-    }
+    if (time < starts[kind].time)
+      starts[kind] = {time, std::move(assignment)};
   };
   bool quick = options.effort == Effort::Quick;
   std::vector<int> counts{count};
   if (!quick)
     counts = candidateCounts(effectiveMicrobatches(samples, count), count);
+  std::array<std::vector<int>, 2> order = longestFirst(model, samples);
   for (int used : counts) {
-    Assignment whole = assignLongestFirst(model, samples, used);
+    Assignment whole = assignLongestFirst(model, samples, used, order);
     evenOut(samples, whole, quick ? quickTests : options.tests);
     Assignment deferred = pairAndDefer(samples, whole);
     // Deferral may not pay, or pay in loads and not in time.
     int language = samples.components() - 1;
     if (options.aim == Aim::StepTime ||
         deviation(loadsOf(model, samples, deferred), language) < deviation(loadsOf(model, samples, whole), language))
-      consider(widen(std::move(deferred), count));
-    consider(widen(std::move(whole), count));
+      consider(Deferring, widen(std::move(deferred), count));
+    consider(Whole, widen(std::move(whole), count));
   }
   if (options.aim == Aim::StepTime)
-    consider(assignToProfile(model, samples, profile.shares));
-  if (best.assignment.microbatches() == 0) {
+    consider(Profiled, assignToProfile(model, samples, profile.shares));
+  auto found = [&] { return std::min_element(starts.begin(), starts.end()); };
+  if (found()->assignment.microbatches() == 0) {
     // Memory goes with rows: even rows need least.
     SampleLoads rows{samples.rows, samples.rows};
     Assignment even = assignLongestFirst(model, rows, count);
     evenOut(rows, even, options.tests);
-    consider(std::move(even));
+    consider(Rows, std::move(even));
   }
-  if (best.assignment.microbatches() == 0)
+  if (found()->assignment.microbatches() == 0)
     return Error{"no assignment to " + std::to_string(count) + " micro-batches that was tried fits the memory of " +
                  std::to_string(options.maxMemory) + "; the best needs " + std::to_string(leastMemory) +
                  ". Give more memory, more micro-batches or fewer samples"};
-  if (options.aim == Aim::StepTime)
-    best.stepTime =
-        shortenStep(model, timer, samples, best.assignment, options.evaluations, options.maxMemory, options.seed);
+  if (options.aim == Aim::StepTime) {
+    int evaluations = options.evaluations < 0 ? evaluationsFor(samples.size(), count) : options.evaluations;
+    auto shorten = [&](Start &start, int times) {
+      start.time = shortenStep(model, timer, samples, start.assignment, times, options.maxMemory, options.seed);
+    };
+    // With time enough every kind gets a share of it: the shortest one at first is not always so in the end.
+    if (evaluations >= evaluationsToCompare)
+      for (Start &start : starts)
+        if (start.assignment.microbatches() > 0) {
+          shorten(start, evaluations / 8);
+          evaluations -= evaluations / 8;
+        }
+    shorten(*found(), evaluations);
+  }
+  Balanced best;
+  best.stepTime = found()->time;
+  best.assignment = std::move(found()->assignment);
   best.peakMemory = timer.peakMemory(loadsOf(model, samples, best.assignment));
   for (const std::vector<int> &list : best.assignment.samples)
     best.used += !list.empty();

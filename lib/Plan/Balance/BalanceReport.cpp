@@ -39,7 +39,7 @@ Result<Comparer> Comparer::create(const StepModel &model, int microbatches, cons
     return Error{even.error()};
   Balancer shortest = *even;
   shortest.setAim(Aim::StepTime);
-  return Comparer(std::move(*even), std::move(shortest));
+  return Comparer(std::move(*even), std::move(shortest), options.boundRounds);
 }
 
 Result<Comparison> Comparer::compare(const SampleLoads &samples, uint64_t seed) {
@@ -51,7 +51,7 @@ Result<Comparison> Comparer::compare(const SampleLoads &samples, uint64_t seed) 
   StepTimer &timer = even.getTimer();
   int microbatches = timer.microbatches();
   Comparison comparison;
-  comparison.bound = even.boundOf(samples);
+  comparison.bound = std::max(even.boundOf(samples), tightenBound(model, timer, samples, boundRounds).of(samples));
   comparison.effective = effectiveMicrobatches(samples, microbatches);
   for (const std::vector<double> &loads : samples.loads)
     if (!loads.empty())

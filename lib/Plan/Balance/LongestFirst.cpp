@@ -9,9 +9,9 @@
 #include "braid/Plan/Balance/Deferral.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
-#include <queue>
 
 namespace braid::plan {
 
@@ -55,18 +55,27 @@ template <typename Give>
 static void giveToLeast(const std::vector<int> &order, const std::vector<double> &loads, int places,
                         std::vector<double> &filled, Give give) {
   using Load = std::pair<double, int>;
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  std::vector<Load> least; // a heap, the least at its top
   for (int place = 0; place < places; ++place)
-    least.push({filled[place], place});
+    least.push_back({filled[place], place});
+  std::make_heap(least.begin(), least.end(), std::greater<>());
   for (int sample : order) {
-    auto [load, place] = least.top();
-    least.pop();
-    give(place, sample);
-    least.push({filled[place] = load + loads[sample], place});
+    Load top = least[0];
+    give(top.second, sample);
+    filled[top.second] = top.first += loads[sample];
+    size_t at = 0; // the top sinks to its new place
+    for (size_t child = 1; child < least.size(); child = 2 * at + 1) {
+      child += child + 1 < least.size() && least[child + 1] < least[child];
+      if (top <= least[child])
+        break;
+      least[at] = least[child];
+      at = child;
+    }
+    least[at] = top;
   }
 }
 
-Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches) {
+std::array<std::vector<int>, 2> longestFirst(const StepModel &model, const SampleLoads &samples) {
   int encoders = samples.components() - 1;
   std::vector<double> times = longestTimes(model, samples, 0, encoders);
   // Entrain gives no threshold between coarse and fine; this is the median.
@@ -76,15 +85,25 @@ Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples
   auto middle = order.begin() + order.size() / 2;
   std::nth_element(order.begin(), middle, order.end(),
                    [&](int a, int b) { return language[a] != language[b] ? language[a] > language[b] : a < b; });
-  std::vector<int> groups[2] = {{order.begin(), middle}, {middle, order.end()}};
+  std::array<std::vector<int>, 2> groups = {{{order.begin(), middle}, {middle, order.end()}}};
+  for (std::vector<int> &group : groups)
+    sortByTime(group, times);
+  return groups;
+}
 
+Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches) {
+  return assignLongestFirst(model, samples, microbatches, longestFirst(model, samples));
+}
+
+Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches,
+                              const std::array<std::vector<int>, 2> &groups) {
+  int encoders = samples.components() - 1;
   Assignment assignment(microbatches);
   std::vector<double> slowest;
   for (int encoder = 0; encoder < encoders; ++encoder)
     slowest.push_back(model.slowest(encoder));
   std::vector<std::vector<double>> loads(encoders, std::vector<double>(microbatches));
-  for (std::vector<int> &group : groups) {
-    sortByTime(group, times);
+  for (const std::vector<int> &group : groups) {
     if (encoders == 1) {
       giveToLeast(group, samples.loads[0], microbatches, loads[0],
                   [&](int microbatch, int sample) { assignment.samples[microbatch].push_back(sample); });

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Every step that is timed leaves a longest path behind. The length of a known path after a change is a few additions,
-// and no step is shorter than any path; so only changes that shorten all known paths are worth timing.
+// and no step is shorter than any path; so only changes that shorten all known paths are worth timing. Where no change
+// does any more, steps that are a little longer are taken too (threshold accepting; Dueck and Scheuer, 1990), and the
+// shortest one that was met is what remains.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +16,16 @@
 #include "braid/Plan/Support/Random.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 namespace braid::plan {
 
 namespace {
 constexpr size_t maxPaths = 48;
 constexpr int triesPerEvaluation = 200;
+constexpr int stalledAfter = 500; // changes in a row that some known path refuses
+constexpr double firstSlack = 3e-4;
 
 struct Path {
   std::vector<double> growth; // by index of MicrobatchLoads: at a forward's, that of its backward too
@@ -45,16 +51,30 @@ public:
   }
 
   double run(int evaluations) {
-    for (int tries = evaluations * triesPerEvaluation; evaluations > 1 && tries > 0; --tries) {
-      if (!propose() || !promising())
+    int64_t tries = int64_t(evaluations) * triesPerEvaluation, triesAtStall = 0;
+    int refused = 0, evaluationsAtStall = 0;
+    for (; evaluations > 1 && tries > 0; --tries) {
+      if (!evaluationsAtStall && refused == stalledAfter) {
+        evaluationsAtStall = evaluations;
+        triesAtStall = tries;
+        keep();
+      }
+      if (evaluationsAtStall)
+        limit = 1 + firstSlack * std::min(double(evaluations) / evaluationsAtStall, double(tries) / triesAtStall);
+      if (!propose() || !promising()) {
+        ++refused;
         continue;
+      }
+      refused = 0;
       --evaluations;
       apply(1);
       double next = time();
-      bool better = next < step && (maxMemory < 0 || !fits || timer.peakMemory(loads) <= maxMemory);
+      bool better = next < step * limit && (maxMemory < 0 || !fits || timer.peakMemory(loads) <= maxMemory);
       if (better) {
         step = next;
         commit();
+        if (step < shortest.step && evaluationsAtStall)
+          keep();
       } else {
         apply(-1);
         Path &newest = paths.back();
@@ -62,20 +82,29 @@ public:
           newest.length -= change.load * newest.growth[change.index];
       }
     }
-    return step;
+    if (!evaluationsAtStall)
+      keep(); // each step taken was shorter than the one before
+    return shortest.step;
   }
 
   Assignment assignment() const {
     Assignment result(count);
-    result.samples = members;
-    for (int microbatch = 0; microbatch < count; ++microbatch)
-      for (int sample : members[microbatch])
-        if (late[sample])
-          result.deferred[microbatch].push_back(sample);
+    for (int sample = 0; sample < samples.size(); ++sample) {
+      result.samples[shortest.home[sample]].push_back(sample);
+      if (shortest.late[sample])
+        result.deferred[shortest.home[sample]].push_back(sample);
+    }
     return result;
   }
 
 private:
+  struct Best {
+    double step = std::numeric_limits<double>::infinity();
+    std::vector<int> home;
+    std::vector<char> late;
+  };
+  void keep() { shortest = {step, home, late}; }
+
   struct Change { // of one forward load, and of its backward's, which is the same
     size_t index;
     double load, rows;
@@ -153,7 +182,7 @@ private:
       return true;
     }
     if (kind < 6 || members[to].empty()) {
-      move(sample, to, false);
+      move(sample, to, to % 2 == 0 && to + 1 < count && random.below(2));
       return true;
     }
     int other = members[to][random.below(members[to].size())];
@@ -167,7 +196,7 @@ private:
       double length = paths[at].length;
       for (const Change &change : changes)
         length += change.load * paths[at].growth[change.index];
-      if (length >= step * (1 - 1e-9)) {
+      if (length >= step * (limit - 1e-9)) {
         std::swap(paths[at], paths[(at + paths.size()) / 2]); // what refuses often is asked early
         return false;
       }
@@ -215,7 +244,8 @@ private:
   std::vector<Move> moves;
   std::vector<Change> changes;
   std::vector<std::pair<int, int>> counts; // (micro-batch, its deferred samples) after the changes so far
-  double step = 0;
+  double step = 0, limit = 1;              // of the current assignment; what the next one may take, over that
+  Best shortest;
   bool fits = true;
 };
 } // namespace

@@ -64,7 +64,8 @@ public:
   Game(const StepModel &model, StepTimer &timer, const SampleLoads &groups, bool deferral)
       : timer(timer), groups(groups), components(groups.components()), count(timer.microbatches()),
         loads(components, count), choices(deferral ? count + count / 2 : count), fixed(loads.load.size()),
-        pathMean(loads.load.size()), regret(maxGroups, std::vector<double>(choices)), play(regret), mean(regret) {
+        pathMean(loads.load.size()), regret(maxGroups, std::vector<double>(choices)), play(regret), mean(regret),
+        answered(regret) {
     for (std::vector<double> &start : play)
       std::fill_n(start.begin(), count, 1.0 / count);
     mean = play;
@@ -74,8 +75,13 @@ public:
           fixed[loads.index(component, backward, microbatch)] = model.components[component].constant;
   }
 
-  void round(double weight) {
-    spread(play);
+  void round(int number) {
+    const double weight = 4.0 / (number + 4); // later rounds weigh more
+    // The path answers little of the last play and much of all: answers to the last one alone jump to and fro.
+    for (size_t group = 0; group < play.size(); ++group)
+      for (size_t choice = 0; choice < choices; ++choice)
+        answered[group][choice] = mean[group][choice] + 0.05 * (play[group][choice] - mean[group][choice]);
+    spread(answered);
     timer.time(loads, path);
     for (size_t at = 0; at < path.size(); ++at)
       pathMean[at] += (path[at] - pathMean[at]) * weight;
@@ -163,7 +169,7 @@ private:
   MicrobatchLoads loads;
   size_t choices;
   std::vector<double> fixed, path, pathMean;
-  std::vector<std::vector<double>> regret, play, mean; // [group][choice]
+  std::vector<std::vector<double>> regret, play, mean, answered; // [group][choice]
 };
 } // namespace
 
@@ -178,9 +184,8 @@ Result<MicrobatchProfile> findProfile(const StepModel &model, StepTimer &timer, 
   MicrobatchProfile best{simple.shares(), whole.bound()};
   double value = simple.value(), bound = whole.boundValue();
   for (int round = 0; round < rounds; ++round) {
-    double weight = 2.0 / (round + 2); // later rounds weigh more
-    simple.round(weight);
-    whole.round(weight);
+    simple.round(round);
+    whole.round(round);
     if (round % 100 != 99 && round + 1 != rounds)
       continue;
     if (double next = simple.value(); next < value) {
@@ -190,6 +195,24 @@ Result<MicrobatchProfile> findProfile(const StepModel &model, StepTimer &timer, 
     if (double next = whole.boundValue(); next > bound) {
       bound = next;
       best.bound = whole.bound();
+    }
+  }
+  return best;
+}
+
+StepBound tightenBound(const StepModel &model, StepTimer &timer, const SampleLoads &samples, int rounds) {
+  SampleLoads groups = groupByProportion(samples, 1);
+  Game game(model, timer, groups, true);
+  StepBound best = game.bound();
+  double bound = best.of(samples);
+  for (int round = 0; round < rounds; ++round) {
+    game.round(round);
+    if (round % 100 != 99 && round + 1 != rounds)
+      continue;
+    StepBound next = game.bound();
+    if (double value = next.of(samples); value > bound) {
+      bound = value;
+      best = std::move(next);
     }
   }
   return best;

@@ -101,10 +101,13 @@ Result<StepTimer> StepTimer::create(const StepModel &model, int microbatches) {
   std::vector<int> forwardNode(shape.size()), backwardNode(shape.size()), last(schedule->ranks());
   timer.nodes.emplace_back();
   std::vector<size_t> next(schedule->ranks());
+  // One node of each rank at most in a round, and none that needs another of the same round: the processor then works
+  // several out at once.
   for (bool moved = true; moved;) {
     moved = false;
+    const int settled = static_cast<int>(timer.nodes.size());
     for (int rank = 0; rank < schedule->ranks(); ++rank)
-      while (next[rank] < schedule->rows[rank].size()) {
+      if (next[rank] < schedule->rows[rank].size()) {
         const Action &action = schedule->rows[rank][next[rank]];
         std::vector<int> found;
         bool ready = forEachNeed(graph, action, [&](const Part &part, uint8_t bits) {
@@ -112,10 +115,10 @@ Result<StepTimer> StepTimer::create(const StepModel &model, int microbatches) {
           int node = (bits == doneForward ? forwardNode : backwardNode)[slot];
           if (node != last[rank])
             found.push_back(2 * node + (pipeline.rankOf(part.stage) != rank));
-          return node > 0;
+          return node > 0 && node < settled;
         });
         if (!ready)
-          break;
+          continue;
         bool backward = action.kind == ActionKind::FullBackward;
         int component = componentOf[action.stage];
         const StepComponent &costs = model.components[component];

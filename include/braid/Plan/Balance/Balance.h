@@ -16,6 +16,7 @@
 #include "braid/Plan/Balance/Assignment.h"
 #include "braid/Plan/Balance/StepBound.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,9 +37,10 @@ struct BalanceOptions {
   Aim aim = Aim::StepTime;
   Effort effort = Effort::Usual;
   double maxMemory = -1; // that a rank may hold of its activations; -1: any
-  int evaluations = 100; // steps that local improvement may time
+  int evaluations = -1;  // steps that local improvement may time; -1: more where samples are few (evaluationsFor())
   int tests = 20000;     // changes that evening out may look at
   int profileRounds = 4000;
+  int boundRounds = 8000; // of the game for the bound that a comparison prints
   uint64_t seed = 1;
 };
 
@@ -76,6 +78,10 @@ private:
   BalanceOptions options;
 };
 
+/// Steps to time if nobody says how many. The fewer samples a micro-batch has, the worse whole samples fit, and the
+/// more changes are worth a try.
+int evaluationsFor(int samples, int microbatches);
+
 /// Entrain's K: one sample larger than a micro-batch caps the number of useful ones, min over encoders of sum /
 /// largest.
 int effectiveMicrobatches(const SampleLoads &samples, int microbatches);
@@ -83,6 +89,10 @@ int effectiveMicrobatches(const SampleLoads &samples, int microbatches);
 /// Entrain's first level: samples with much language load, then those with little; in each group the longest first to
 /// the micro-batch with the least encoder load (LPT, Graham 1969). Several encoders: least load of the busiest one.
 Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches);
+/// The order in which samples are dealt out, of each group: the same for any number of micro-batches.
+std::array<std::vector<int>, 2> longestFirst(const StepModel &model, const SampleLoads &samples);
+Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples, int microbatches,
+                              const std::array<std::vector<int>, 2> &groups);
 
 /// Swaps and moves samples while that makes the sum of squared deviations from the mean loads smaller, over all
 /// components and micro-batches. Looks at `tests` changes at most. The assignment has no deferred samples.

@@ -54,9 +54,11 @@ public:
   Balancer &getBalancer(Aim aim) { return aim == Aim::Even ? even : shortest; }
 
 private:
-  Comparer(Balancer even, Balancer shortest) : even(std::move(even)), shortest(std::move(shortest)) {}
+  Comparer(Balancer even, Balancer shortest, int boundRounds)
+      : even(std::move(even)), shortest(std::move(shortest)), boundRounds(boundRounds) {}
 
   Balancer even, shortest;
+  int boundRounds;
   std::map<int, StepTimer> timers; // of the paper's tables, by number of micro-batches
 };
 

@@ -45,6 +45,10 @@ struct MicrobatchProfile {
 Result<MicrobatchProfile> findProfile(const StepModel &model, StepTimer &timer, const SampleLoads &typical,
                                       double scale = 1, int rounds = 4000);
 
+/// The same bound, from a game with the loads of these samples instead of a usual batch's: closer to their shortest
+/// step.
+StepBound tightenBound(const StepModel &model, StepTimer &timer, const SampleLoads &samples, int rounds);
+
 /// The loads' sums over all samples, by component.
 std::vector<double> totalLoads(const SampleLoads &samples);
 
