@@ -80,8 +80,11 @@ void addSearch(CLI::App &app) {
   sim::addInput(command, options->input);
   sim::addCosts(command, options->input);
   command->add_option("--max-memory", options->search.maxMemory, "Memory of activations per rank; -1: any");
-  command->add_option("--seconds", options->search.seconds, "Time to search")->capture_default_str();
-  command->add_option("--evaluations", options->search.maxEvaluations, "Schedules to try instead of a time");
+  command->add_option("--evaluations", options->search.maxEvaluations, "Schedules to try")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
+      ->capture_default_str();
+  command->add_option("--seconds", options->search.seconds,
+                      "End early after this time; the result then depends on the machine");
   command->add_option("--directions", options->directions,
                       "Search an asynchronous stream in this many directions through the ranks instead");
   command->add_option("--seed", options->search.seed, "Of the random changes")->capture_default_str();

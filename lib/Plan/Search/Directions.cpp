@@ -11,9 +11,9 @@
 #include "braid/Plan/Verifier/Verifier.h"
 
 #include "Periodic.h"
+#include "SearchLimits.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace braid::plan {
 
@@ -132,6 +132,10 @@ public:
       }
     addWindows(pipeline, schedule, *timeline, updates);
     int mismatched = mostMismatched(schedule, perDirection);
+    if (mismatched < 0) {
+      tooLate = true;
+      return false;
+    }
     bool within = mismatched <= ranks;
     if (!best.schedule.rows.empty() && within < (best.mismatched <= ranks))
       return false;
@@ -143,14 +147,21 @@ public:
     return within;
   }
 
+  bool tooLate = false; // a schedule was refused because some gradient would be more than one update late
+
 private:
-  /// Micro-batches of one window whose forward and input gradient read different versions on some rank.
+  /// Micro-batches of one window whose forward and input gradient read different versions on some rank; -1 if a
+  /// gradient is taken at weights that miss more than one update.
   int mostMismatched(const Schedule &schedule, int perDirection) const {
     std::vector<int16_t> forward(size_t(schedule.directions) * schedule.stages * perDirection);
     std::vector<char> differs(size_t(schedule.directions) * perDirection);
     for (const std::vector<Action> &row : schedule.rows)
       for (const Action &action : row) {
         size_t at = (size_t(action.direction) * schedule.stages + action.stage) * perDirection + action.microbatch;
+        if (!isCompute(action.kind))
+          continue;
+        if (int64_t(action.microbatch) * updates / perDirection - action.version > schedule.staleness)
+          return -1;
         if (action.kind == ActionKind::Forward)
           forward[at] = action.version;
         else if (action.kind == ActionKind::BackwardInput && forward[at] != action.version)
@@ -198,20 +209,14 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
     result.lowerBound = std::max(result.lowerBound, work * ranks / directions);
   }
   Collector collector(result, flat, flatCosts, updates, options.maxMemory);
-  auto begin = std::chrono::steady_clock::now();
-  // The share of the time, or of the evaluations, that is used up.
-  auto over = [&](double share) {
-    if (options.maxEvaluations >= 0)
-      return result.evaluated >= share * options.maxEvaluations;
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= share * options.seconds;
-  };
+  const SearchLimits limits(options);
   std::mt19937_64 random(options.seed);
   const double shortest = result.lowerBound * directions / ranks; // of a period
   const StageCost &first = flatCosts.stage(0);
   const double grid = std::min({first.forward, first.input, first.weight});
   bool found = false;
   for (double stretch : {1.0, 1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.08, 1.12, 1.2, 1.3, 1.5})
-    for (int attempt = 0; attempt < 48 && !found && !over(0.5); ++attempt)
+    for (int attempt = 0; attempt < 48 && !found && !limits.reached(result.evaluated, 0.5); ++attempt)
       // On a grid pieces leave no gaps that are too short; ranks may be a latency apart on it.
       if (std::optional<PeriodicPattern> pattern =
               placePeriodic(flat, flatCosts, shortest * stretch, attempt % 4 == 3 ? 0 : grid,
@@ -219,9 +224,8 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
         found = collector.offer(unroll(flat, *pattern), "pattern");
   if (!found || result.blockTime > result.lowerBound + 1e-6) {
     SearchOptions rest = options;
-    rest.seconds = std::max(0.1, options.seconds / 2);
-    if (options.maxEvaluations >= 0)
-      rest.maxEvaluations = std::max<int64_t>(1, options.maxEvaluations - result.evaluated);
+    rest.maxEvaluations = std::max<int64_t>(1, options.maxEvaluations - result.evaluated);
+    rest.seconds = limits.secondsLeft();
     Result<SearchResult> searched = searchSchedule(flat, flatCosts, rest);
     if (!searched && result.schedule.rows.empty())
       return Error{searched.error()};
@@ -230,6 +234,11 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
       collector.offer(std::move(searched->schedule), "search");
     }
   }
+  if (result.schedule.rows.empty() && collector.tooLate)
+    return Error{
+        "no stream in " + std::to_string(directions) + " directions that was tried ends a window of " +
+        std::to_string(microbatches / updates) +
+        " micro-batches before the one after the next begins; choose fewer updates, so that a window is longer"};
   if (result.schedule.rows.empty())
     return Error{"no stream in " + std::to_string(directions) + " directions fits into a memory of " +
                  std::to_string(options.maxMemory) + " per rank; allow more"};

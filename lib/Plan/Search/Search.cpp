@@ -7,30 +7,13 @@
 
 #include "braid/Plan/Search/Search.h"
 #include "ListScheduler.h"
+#include "SearchLimits.h"
 #include "braid/Plan/Schedule/Generators.h"
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 namespace braid::plan {
-
-namespace {
-class Clock {
-public:
-  explicit Clock(const SearchOptions &options) : options(options), begin(std::chrono::steady_clock::now()) {}
-  /// Whether this share of the time, or of the evaluations, is used up.
-  bool over(int64_t evaluated, double share = 1) const {
-    if (options.maxEvaluations >= 0)
-      return evaluated >= share * options.maxEvaluations;
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= share * options.seconds;
-  }
-
-private:
-  const SearchOptions &options;
-  std::chrono::steady_clock::time_point begin;
-};
-} // namespace
 
 static Schedule withoutUpdate(Schedule schedule) {
   for (std::vector<Action> &row : schedule.rows)
@@ -40,7 +23,7 @@ static Schedule withoutUpdate(Schedule schedule) {
 
 /// Moves single actions within their rows and keeps what is no worse.
 static void improveOrder(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options,
-                         const Clock &clock, std::mt19937_64 &random, SearchResult &result) {
+                         const SearchLimits &limits, std::mt19937_64 &random, SearchResult &result) {
   auto measure = [&](const Schedule &schedule, double &value) {
     ++result.evaluated;
     Result<Timeline> timeline = simulate(pipeline, schedule, costs);
@@ -63,7 +46,7 @@ static void improveOrder(const Pipeline &pipeline, const CostModel &costs, const
   };
   Schedule current = result.schedule;
   double value = 0, score = measure(current, value);
-  while (!clock.over(result.evaluated) && result.value > std::max(options.stopAt, result.lowerBound) + 1e-9) {
+  while (!limits.reached(result.evaluated) && result.value > std::max(options.stopAt, result.lowerBound) + 1e-9) {
     std::vector<Action> &row = current.rows[random() % current.rows.size()];
     if (row.size() < 2)
       continue;
@@ -108,7 +91,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   // The list scheduler knows whole micro-batches only: with deferral the search moves the actions of known orders.
   const bool parts =
       std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [](const Stage &stage) { return stage.defers; });
-  Clock clock(options);
+  const SearchLimits limits(options);
   SearchResult result;
   result.value = unknown;
   result.lowerBound = lowerBound(pipeline, costs, options);
@@ -148,7 +131,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   for (int stage = 0; stage < pipeline.numStages(); ++stage)
     if (double forward = costs.stage(stage).forward; forward > 0)
       fill[pipeline.rankOf(stage)] = std::max(fill[pipeline.rankOf(stage)], turn[stage] / forward);
-  constexpr double settingsShare = 0.6; // the rest goes to single actions
+  constexpr double settingsShare = 0.6; // of the evaluations; the rest goes to single actions
   std::vector<Setting> best;
   double bestValue = unknown, currentScore = unknown;
   std::vector<Setting> current;
@@ -170,7 +153,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     for (int extra : {0, 1, 2, 4})
       for (double patience : {0.0, 0.3, 0.6, 1.0})
         for (int owed : {1 << 20, -1, 1}) {
-          if (parts || clock.over(result.evaluated, settingsShare) || good())
+          if (parts || limits.reached(result.evaluated, settingsShare) || good())
             continue;
           std::vector<Setting> settings;
           for (int rank = 0; rank < ranks; ++rank)
@@ -180,7 +163,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
         }
   // Then change one or a few ranks' settings at a time and keep what is no worse.
   std::mt19937_64 random(options.seed);
-  while (!best.empty() && !clock.over(result.evaluated, settingsShare) && !good()) {
+  while (!best.empty() && !limits.reached(result.evaluated, settingsShare) && !good()) {
     std::vector<Setting> settings = current;
     int changes = 1 + static_cast<int>(random() % 3);
     for (int change = 0; change < changes; ++change) {
@@ -207,7 +190,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     result.schedule.name = "search";
   }
   if (result.value != unknown)
-    improveOrder(pipeline, costs, options, clock, random, result);
+    improveOrder(pipeline, costs, options, limits, random, result);
   if (result.value == unknown)
     return Error{"no schedule of this pipeline fits into a memory of " + std::to_string(options.maxMemory) +
                  " per rank; allow more, or place fewer stages on a rank"};

@@ -244,6 +244,62 @@ TEST(Search, AnyNumberOfDirections) {
     }
 }
 
+// AMDP's own directions, and so its hosted stages, at its own latency: no bubble for any d of its list, within its
+// limits.
+TEST(Search, PatternsCloseTheBubbleOfAmdpWithLatency) {
+  for (int d : {4, 8, 12, 16, 24, 32})
+    for (double latency : {0.0, 0.1}) {
+      CostModel costs;
+      costs.stages = {{}};
+      costs.latency = latency;
+      const int updates = 4;
+      for (int blocks : {1, 2, 4}) { // of a window
+        Result<DirectionsResult> found =
+            searchDirections(d, d / 2, updates * blocks * d, updates, costs, {.maxEvaluations = 100});
+        ASSERT_TRUE(found) << "d " << d << ": " << found.error();
+        EXPECT_EQ(found->pipeline.placement, amdpPipeline(d, d).placement);
+        EXPECT_NEAR(found->blockTime, 3 * d, 1e-6) << "d " << d << " c " << latency;
+        EXPECT_EQ(found->schedule.weightVersions, 1);
+        EXPECT_LE(found->mismatched, d);
+        Schedule whole = found->schedule;
+        ASSERT_TRUE(addMessages(found->pipeline, whole));
+        Result<ScheduleFacts> facts = verify(found->pipeline, whole, {.maxActivations = d});
+        ASSERT_TRUE(facts) << facts.error();
+        EXPECT_LE(facts->staleness, 1);
+      }
+    }
+}
+
+// A window that ends too late for the one after the next is not offered.
+TEST(Search, RefusesWindowsThatAreTooShort) {
+  CostModel costs;
+  costs.stages = {{}};
+  costs.latency = 5;
+  Result<DirectionsResult> found = searchDirections(8, 4, 8 * 8, 16, costs, {.maxEvaluations = 20});
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().find("choose fewer updates"), std::string::npos) << found.error();
+}
+
+// What a search finds depends on the schedules it may try. A time limit ends it early and changes nothing else.
+TEST(Search, TheClockOnlyEndsIt) {
+  CostModel costs;
+  costs.stages = {{.forward = 1, .input = 1.2, .weight = 0.7}};
+  costs.latency = 0.3;
+  Pipeline pipeline = Pipeline::chain(4, 12);
+  auto search = [&](double seconds) {
+    Result<SearchResult> found =
+        searchSchedule(pipeline, costs, {.maxMemory = 5, .maxEvaluations = 400, .seconds = seconds});
+    EXPECT_TRUE(found) << found.error();
+    return *found;
+  };
+  SearchResult free = search(-1), ample = search(1e9), none = search(0);
+  EXPECT_EQ(free.schedule.csv(), ample.schedule.csv());
+  EXPECT_EQ(free.evaluated, ample.evaluated);
+  EXPECT_LT(none.evaluated, free.evaluated);
+  EXPECT_GE(none.value, free.value);
+  EXPECT_TRUE(verify(pipeline, none.schedule));
+}
+
 TEST(Search, DirectionsArePlacedAsChimeraAndAmdp) {
   for (int d : {4, 8, 12}) {
     EXPECT_EQ(directionsPipeline(d, 2, d).placement, mirroredPipeline(d, d).placement);

@@ -29,10 +29,10 @@ enum class Objective {
 
 struct SearchOptions {
   Objective objective = Objective::Makespan;
-  double maxMemory = -1; // per rank, in the units of StageCost::activation; -1: any
-  double seconds = 5;
-  int64_t maxEvaluations = -1; // -1: until the time is over; with a number the result does not depend on the machine
-  double stopAt = 0;           // a value of the objective that is good enough
+  double maxMemory = -1;         // per rank, in the units of StageCost::activation; -1: any
+  int64_t maxEvaluations = 4000; // schedules to try
+  double seconds = -1;           // after which the search ends early; -1: never, so that all machines find the same
+  double stopAt = 0;             // a value of the objective that is good enough
   uint64_t seed = 1;
 };
 
