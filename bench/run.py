@@ -22,10 +22,10 @@ def step(build, model, size, steps, *more):
             f"braid={python}/braid_step.py --build {build} {what}"]  # fmt: skip
 
 
-def pipeline(build, hidden, seq):
+def pipeline(build, hidden, seq, *more):
     """Two ranks of braid beside the fastest schedule of torch.distributed.pipelining."""
     python = f"{sys.executable} {HERE}"
-    what = f"--hidden {hidden} --seq {seq}"
+    what = " ".join([f"--hidden {hidden} --seq {seq}", *more])
     return ["interleave.py", "--rounds", "5",
             f"torch={sys.executable} -m torch.distributed.run --standalone --nproc-per-node 2 {HERE}/pipeline_torch.py {what}",
             f"braid={python}/pipeline_braid.py --build {build} {what}"]  # fmt: skip
@@ -49,7 +49,7 @@ def main():
         "step-tiny-llava": ("the same, multimodal", step(build, "llava_dyn", "tiny", 300)),
         "step-vocabulary": ("the same with 32768 words", step(build, "gpt2", "small", 15, "--vocabulary 32768")),
         "pipeline-256": ("two stages beside torch.distributed.pipelining on gloo, hidden 256", pipeline(build, 256, 128)),
-        "pipeline-64": ("the same where overheads dominate, hidden 64", pipeline(build, 64, 32)),
+        "pipeline-64": ("the same where overheads dominate, hidden 64", pipeline(build, 64, 32, "--steps 60 --warmup 10")),
     }
     if args.list:
         for name, (what, _) in benchmarks.items():

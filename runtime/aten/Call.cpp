@@ -40,9 +40,14 @@ braid_status braid_rt_call(braid_op op, const braid_value *arguments, int32_t nu
                            int32_t num_results, const braid_site *site) {
   return guarded(
       [&] {
+        if (num_results == 1)
+          if (std::optional<at::Tensor> view = callView(*op, arguments, num_arguments)) {
+            results[0] = toHandle(*std::move(view));
+            return;
+          }
         BelowAutograd guard;
         torch::jit::Stack stack = op->makeStack(arguments, num_arguments);
-        if (std::optional<at::Tensor> product = computeByOneDnn(op->product, stack))
+        if (std::optional<at::Tensor> product = computeProduct(op->product, stack))
           stack = {*std::move(product)};
         else
           op->handle.callBoxed(stack);

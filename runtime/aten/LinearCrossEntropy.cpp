@@ -73,12 +73,12 @@ private:
 };
 
 at::Tensor multiply(const at::Tensor &left, const at::Tensor &right) {
-  std::optional<at::Tensor> product = computeByOneDnn(MatrixProduct::Mm, {left, right});
+  std::optional<at::Tensor> product = computeProduct(MatrixProduct::Mm, {left, right});
   return product ? *std::move(product) : at::mm(left, right);
 }
 
 at::Tensor applyLinear(const at::Tensor &input, const at::Tensor &weight, const std::optional<at::Tensor> &bias) {
-  std::optional<at::Tensor> product = computeByOneDnn(MatrixProduct::Linear, {input, weight, bias});
+  std::optional<at::Tensor> product = computeProduct(MatrixProduct::Linear, {input, weight, bias});
   return product ? *std::move(product) : at::linear(input, weight, bias);
 }
 

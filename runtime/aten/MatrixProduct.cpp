@@ -7,10 +7,13 @@
 
 #include "runtime/aten/MatrixProduct.h"
 #include "runtime/aten/Tensor.h"
+#include "runtime/aten/Views.h"
 
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/mm_cpu_dispatch.h>
 
 #include <atomic>
 
@@ -48,58 +51,93 @@ MatrixProduct braid::runtime::matrixProductOf(std::string_view name) {
                                   : MatrixProduct::None;
 }
 
-static bool isFloatMatrix(const at::Tensor &tensor) {
-  return tensor.defined() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided &&
-         tensor.device().is_cpu() && tensor.dim() >= 2;
-}
-
 namespace {
-/// left * right + bias.
+/// left * right + bias, where left is a batch of rows.
 struct Operands {
-  const at::Tensor *left, *right;
-  bool rightIsTransposed = false; // given as [outer, inner]
-  c10::IValue bias;
+  at::Tensor left, right; // [..., inner], [inner, outer]
+  std::optional<at::Tensor> bias;
+
+  int64_t inner() const { return right.size(0); }
+  int64_t outer() const { return right.size(1); }
 };
 } // namespace
 
-static Operands readOperands(MatrixProduct product, const torch::jit::Stack &arguments) {
-  auto tensor = [&](size_t at) { return &arguments[at].toTensor(); };
-  switch (product) {
-  case MatrixProduct::Linear:
-    return {tensor(0), tensor(1), true, arguments[2]};
-  case MatrixProduct::Addmm:
-    return {tensor(1), tensor(2), false, arguments[0]};
-  default:
-    return {tensor(0), tensor(1), false, {}};
-  }
+static bool isDense(const at::Tensor &tensor, at::ScalarType type) {
+  return tensor.scalar_type() == type && tensor.layout() == at::kStrided && tensor.device().is_cpu();
+}
+
+static at::Tensor transposed(const at::Tensor &matrix) {
+  return makeView(*matrix.unsafeGetTensorImpl(), {matrix.size(1), matrix.size(0)}, {matrix.stride(1), matrix.stride(0)},
+                  matrix.storage_offset());
 }
 
 static bool isOne(const c10::IValue &scalar) { return scalar.isScalar() && scalar.toScalar().equal(1); }
 
-std::optional<at::Tensor> braid::runtime::computeByOneDnn(MatrixProduct product, const torch::jit::Stack &arguments) {
-  if (product == MatrixProduct::None || !takesOneDnn())
+/// Nothing where the product is of another kind, or wrong.
+static std::optional<Operands> readOperands(MatrixProduct product, const torch::jit::Stack &arguments) {
+  bool isAddmm = product == MatrixProduct::Addmm, isLinear = product == MatrixProduct::Linear;
+  if (isAddmm && (!isOne(arguments[3]) || !isOne(arguments[4])))
     return {};
-  if (product == MatrixProduct::Addmm && (!isOne(arguments[3]) || !isOne(arguments[4])))
+  const at::Tensor &left = arguments[isAddmm ? 1 : 0].toTensor(), &right = arguments[isAddmm ? 2 : 1].toTensor();
+  const c10::IValue bias = isAddmm ? arguments[0] : isLinear ? arguments[2] : c10::IValue();
+  at::ScalarType type = left.scalar_type();
+  if ((type != at::kFloat && type != at::kDouble) || !isDense(left, type) || !isDense(right, type) || left.dim() < 2 ||
+      right.dim() != 2 || left.numel() == 0 || right.numel() == 0)
     return {};
-  auto [left, right, rightIsTransposed, bias] = readOperands(product, arguments);
-  if (!isFloatMatrix(*left) || !isFloatMatrix(*right) || right->dim() != 2)
+  Operands operands{left, isLinear ? transposed(right) : right, {}};
+  if (left.size(-1) != operands.inner())
     return {};
-  int64_t inner = right->size(rightIsTransposed ? 1 : 0), outer = right->size(rightIsTransposed ? 0 : 1);
-  // What does not fit is ATen's to refuse.
-  if (left->size(-1) != inner || left->numel() * outer < worthwhile)
+  if (!bias.isTensor())
+    return operands;
+  operands.bias = bias.toTensor();
+  if (!isDense(*operands.bias, type) || operands.bias->dim() != 1 || operands.bias->size(0) != operands.outer())
     return {};
-  if (bias.isTensor()) {
-    const at::Tensor &added = bias.toTensor();
-    if (added.scalar_type() != at::kFloat || added.dim() != 1 || added.size(0) != outer)
-      return {};
-  }
+  return operands;
+}
+
+/// Nothing in a LibTorch without oneDNN.
+static std::optional<at::Tensor> computeByOneDnn(const Operands &operands) {
   static const std::optional<c10::OperatorHandle> linear =
       c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
   if (!linear)
-    return {}; // a LibTorch without oneDNN
+    return {};
   static const c10::IValue attribute("none"),
       scalars(c10::impl::GenericList(c10::OptionalType::create(c10::NumberType::get())));
-  torch::jit::Stack stack = {*left, rightIsTransposed ? *right : right->t(), bias, attribute, scalars, c10::IValue()};
+  torch::jit::Stack stack = {operands.left, transposed(operands.right), operands.bias, attribute, scalars,
+                             c10::IValue()};
   linear->callBoxed(stack);
   return std::move(stack[0]).toTensor();
+}
+
+/// Nothing where the rows do not lie one after the other, which ATen treats in several ways.
+static std::optional<at::Tensor> computeByBlas(const Operands &operands) {
+  const at::Tensor &left = operands.left;
+  if (left.dim() > 2 && !left.is_contiguous())
+    return {};
+  int64_t inner = operands.inner(), outer = operands.outer();
+  at::Tensor rows = left;
+  if (left.dim() > 2)
+    rows = makeView(*left.unsafeGetTensorImpl(), {left.numel() / inner, inner}, {inner, 1}, left.storage_offset());
+  at::Tensor result =
+      operands.bias ? at::cpu::addmm(*operands.bias, rows, operands.right) : at::cpu::mm(rows, operands.right);
+  if (left.dim() == 2)
+    return result;
+  at::DimVector sizes(left.sizes()), strides(left.strides());
+  sizes.back() = outer;
+  for (size_t dim = 0; dim + 1 < strides.size(); ++dim)
+    strides[dim] = strides[dim] / inner * outer;
+  return makeView(*result.unsafeGetTensorImpl(), sizes, strides, 0);
+}
+
+std::optional<at::Tensor> braid::runtime::computeProduct(MatrixProduct product, const torch::jit::Stack &arguments) {
+  if (product == MatrixProduct::None)
+    return {};
+  std::optional<Operands> operands = readOperands(product, arguments);
+  if (!operands)
+    return {};
+  if (operands->left.scalar_type() == at::kFloat && operands->left.numel() * operands->outer() >= worthwhile &&
+      takesOneDnn())
+    if (std::optional<at::Tensor> result = computeByOneDnn(*operands))
+      return result;
+  return computeByBlas(*operands);
 }

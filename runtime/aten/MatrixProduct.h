@@ -22,14 +22,15 @@
 
 namespace braid::runtime {
 
-/// Operators that oneDNN may compute in ATen's place.
+/// Operators that are one product of matrices.
 enum class MatrixProduct { None, Mm, Matmul, Linear, Addmm };
 
 /// Of an operator's name, such as "aten::mm".
 MatrixProduct matrixProductOf(std::string_view name);
 
-/// What a call with these arguments, in the order of the schema, returns; nothing where it should go to ATen.
-std::optional<at::Tensor> computeByOneDnn(MatrixProduct product, const torch::jit::Stack &arguments);
+/// What a call with these arguments, in the order of the schema, returns: by oneDNN, or by the kernel that ATen comes
+/// to after more calls. Nothing where ATen should decide, which also words what is wrong.
+std::optional<at::Tensor> computeProduct(MatrixProduct product, const torch::jit::Stack &arguments);
 
 } // namespace braid::runtime
 

@@ -15,6 +15,7 @@
 
 #include "braid_rt.h"
 #include "runtime/aten/MatrixProduct.h"
+#include "runtime/aten/Views.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -65,6 +66,7 @@ struct braid_op_s {
   std::vector<braid::runtime::Parameter> parameters; // in the schema's order
   int32_t passed = 0;                                // how many values a call passes
   braid::runtime::MatrixProduct product = braid::runtime::MatrixProduct::None;
+  braid::runtime::View view = braid::runtime::View::None;
 
   torch::jit::Stack makeStack(const braid_value *arguments, int32_t count) const;
   /// "self f64[2, 3], alpha 2"
