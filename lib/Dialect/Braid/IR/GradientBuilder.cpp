@@ -25,16 +25,40 @@ LogicalResult GradientBuilder::checkShapes(Operation *op) {
   return failure(failed);
 }
 
+/// The gradients of two slices that are the whole of a tensor, one after the other; nothing for others.
+static std::optional<std::pair<SliceBackwardOp, SliceBackwardOp>> findHalves(Value a, Value b, ShapeAnalysis &shapes) {
+  auto first = a.getDefiningOp<SliceBackwardOp>(), second = b.getDefiningOp<SliceBackwardOp>();
+  if (!first || !second || first.getDim() != second.getDim() || first.getStaticStep() != 1 ||
+      second.getStaticStep() != 1)
+    return std::nullopt;
+  if (first.getStaticStart() != 0)
+    std::swap(first, second);
+  FailureOr<TensorShape> shape = shapes.shapeOf(first.getResult());
+  std::optional<int64_t> middle = first.getStaticEnd(), end = second.getStaticEnd();
+  if (failed(shape) || first.getStaticStart() != 0 || !middle || !end || second.getStaticStart() != middle)
+    return std::nullopt;
+  int64_t dim = first.getDim() < 0 ? first.getDim() + shape->rank() : first.getDim();
+  std::optional<int64_t> size = shape->dims[dim].constant();
+  if (!size || *middle < 0 || *middle > *size || *end < *size)
+    return std::nullopt;
+  return std::pair(first, second);
+}
+
 void GradientBuilder::add(Value operand, Value gradient) {
   if (!gradient || !needs(operand))
     return;
   Value &sum = gradients[operand];
-  sum = sum ? create<AddOp>({sum, gradient}) : gradient;
+  if (!sum)
+    sum = gradient;
+  else if (auto halves = findHalves(sum, gradient, shapes)) // rotary embeddings cut every query and key in two
+    sum = create<CatOp>({ArgValue::Tensors{halves->first.getGradOutput(), halves->second.getGradOutput()},
+                         i64(halves->first.getDim())});
+  else
+    sum = create<AddOp>({sum, gradient});
 }
 
 SmallVector<Value> GradientBuilder::createNamed(StringRef opName, ArrayRef<ArgValue> args) {
-  FailureOr<Operation *> op =
-      buildAtenOp(builder, loc, OperationName(opName, builder.getContext()), args, shapes);
+  FailureOr<Operation *> op = buildAtenOp(builder, loc, OperationName(opName, builder.getContext()), args, shapes);
   if (mlir::failed(op)) {
     failed = true;
     // As many results as a caller may look at.
