@@ -18,6 +18,7 @@ parser.add_argument("--vocabulary", type=int, help="instead of the size's own")
 parser.add_argument("--stages", type=int, default=1)
 parser.add_argument("--microbatches", type=int, default=1)
 parser.add_argument("--threads", type=int, default=1)
+parser.add_argument("--matmul", default="auto", choices=["auto", "blas", "onednn"])
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--warmup", type=int, default=4)
 args = parser.parse_args()
@@ -31,7 +32,7 @@ with tempfile.TemporaryDirectory(prefix="braid-bench-") as folder:
     )  # fmt: skip
     conditions, before = Conditions(), child_cpu_s()
     run(
-        [out / "train", *(["--local", args.stages] if args.stages > 1 else []), "--threads", args.threads, "--quiet",
+        [out / "train", *(["--local", args.stages] if args.stages > 1 else []), "--threads", args.threads, "--quiet", "--matmul", args.matmul,
          "--data", out / "batch.safetensors", "--steps", args.warmup + args.steps, "--optimizer", "adamw", "--out", out / "run", "--overwrite"]
     )  # fmt: skip
     conditions = conditions.end(child_cpu_s() - before)
@@ -40,5 +41,5 @@ with tempfile.TemporaryDirectory(prefix="braid-bench-") as folder:
     report(
         bench="braid_step", model=args.model, size=args.size, stages=args.stages, microbatches=args.microbatches,
         compile_s=round(compiled, 2), **stats([step["seconds"] for step in steps[args.warmup :]]), **conditions,
-        losses=[round(step["loss"], 5) for step in steps[:3]],
+        peak_rss_mib=steps[-1]["peak_mib"], losses=[round(step["loss"], 5) for step in steps[:3]],
     )  # fmt: skip

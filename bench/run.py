@@ -13,12 +13,13 @@ ROOT = HERE.parent
 
 
 def step(build, model, size, steps, *more):
-    """A training step of braid beside PyTorch's, eager and compiled, on one core."""
+    """A training step of braid, also with PyTorch's BLAS, beside PyTorch's, eager and compiled, on one core."""
     python = f"{sys.executable} {HERE}"
     what = " ".join([f"--model {model} --size {size} --steps {steps}", *more])
     return ["interleave.py", "--rounds", "5",
             f"eager={python}/single.py {what}",
             f"compile={python}/single.py {what} --mode compile --cache {build}/inductor/{'-'.join([model, size, *more]).replace(' ', '')}",
+            f"blas={python}/braid_step.py --build {build} {what} --matmul blas",
             f"braid={python}/braid_step.py --build {build} {what}"]  # fmt: skip
 
 

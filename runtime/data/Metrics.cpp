@@ -13,9 +13,9 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace braid;
@@ -53,6 +53,15 @@ plan::Result<MetricsFile> MetricsFile::open(const std::string &path) {
   return result;
 }
 
+/// getrusage would tell the larger one of this program and of the one that started it.
+static std::optional<int64_t> peakResidentMib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (std::string_view(line).starts_with("VmHWM:"))
+      return std::strtoll(line.c_str() + 6, nullptr, 10) / 1024; // kB
+  return std::nullopt;
+}
+
 plan::Status MetricsFile::write(const StepMetrics &metrics) {
   nlohmann::ordered_json line;
   line["step"] = metrics.step;
@@ -64,9 +73,13 @@ plan::Status MetricsFile::write(const StepMetrics &metrics) {
     line["samples_per_second"] = metrics.seconds > 0 ? metrics.samples / metrics.seconds : 0.0;
   }
   line["lr"] = metrics.lr;
-  rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) == 0)
-    line["peak_mib"] = usage.ru_maxrss / 1024; // resident, of rank 0's process
+  auto now = std::chrono::steady_clock::now();
+  if (!peakMib || now - peakRead > std::chrono::milliseconds(50)) {
+    peakMib = peakResidentMib();
+    peakRead = now;
+  }
+  if (peakMib)
+    line["peak_mib"] = *peakMib; // of rank 0's process
   if (size_t peak = allocatorStatistics().peak)
     line["tensor_mib"] = std::round(peak * 10 / 1048576.0) / 10;
   return writeLine(line.dump() + "\n");

@@ -10,9 +10,11 @@
 
 #include "braid/Plan/Support/Result.h"
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace braid::runtime {
@@ -44,6 +46,8 @@ private:
 
   std::string path;
   std::unique_ptr<std::FILE, Close> file;
+  std::optional<int64_t> peakMib; // most memory that was resident, as it was at `peakRead`
+  std::chrono::steady_clock::time_point peakRead;
 };
 
 } // namespace braid::runtime

@@ -113,13 +113,15 @@ static Value dense(Value value, GradientBuilder &g) {
 
 /// The mask with 0 for true and -infinity for false; an additive mask as it is.
 static Value additive(Value mask, Type elementType, GradientBuilder &g) {
-  TensorShape shape = g.shapeOf(mask);
-  if (!shape.elementType.isInteger(1))
+  if (!g.shapeOf(mask).elementType.isInteger(1))
     return mask;
-  shape.elementType = elementType;
-  Value zero = g.create<ZerosOp>({g.sizes(shape.dims), g.dtype(elementType)});
-  return g.create<MaskedFillScalarOp>(
-      {zero, g.create<LogicalNotOp>({mask}), g.f64(-std::numeric_limits<double>::infinity())});
+  auto number = [&](double value) -> Value {
+    auto type = RankedTensorType::get({}, elementType);
+    OpBuilder &builder = g.getBuilder();
+    return ConstantOp::create(builder, g.getLoc(), type,
+                              DenseElementsAttr::get(type, builder.getFloatAttr(elementType, value)));
+  };
+  return g.create<WhereOp>({mask, number(0), number(-std::numeric_limits<double>::infinity())});
 }
 
 namespace {
