@@ -58,7 +58,7 @@ public:
 
 private:
   // Blocks of up to this size are cut from slabs and kept by their exact size, without being split or joined.
-  static constexpr size_t largestSmall = 4096, slabSize = size_t(256) << 10;
+  static constexpr size_t largestSmall = 16384, slabSize = size_t(256) << 10;
 
   static void release(void *data);
 
