@@ -29,6 +29,7 @@ def pipeline(build, hidden, seq, *more):
     what = " ".join([f"--hidden {hidden} --seq {seq}", *more])
     return ["interleave.py", "--rounds", "5",
             f"torch={sys.executable} -m torch.distributed.run --standalone --nproc-per-node 2 {HERE}/pipeline_torch.py {what}",
+            f"zb_h1={python}/pipeline_braid.py --build {build} {what} --schedule zb_h1",
             f"braid={python}/pipeline_braid.py --build {build} {what}"]  # fmt: skip
 
 

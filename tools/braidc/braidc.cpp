@@ -39,7 +39,7 @@ static cl::opt<int> stages("stages", cl::desc("Number of stages, balanced by FLO
                            cl::init(1), cl::cat(category));
 static cl::opt<int> microbatches("microbatches", cl::desc("Micro-batches of a step (default: the plan's, or 1)"),
                                  cl::init(0), cl::cat(category));
-static cl::opt<std::string> schedule("schedule", cl::desc("1f1b or gpipe (default: the plan's, or 1f1b)"),
+static cl::opt<std::string> schedule("schedule", cl::desc("1f1b, gpipe, zb_h1, ... (default: the plan's, or 1f1b)"),
                                      cl::cat(category));
 static cl::opt<std::string> recompute("recompute",
                                       cl::desc("What backward computes again: none, selective or full, "

@@ -30,7 +30,7 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
                          llvm::cl::init(1)};
   Option<int64_t> microbatches{*this, "microbatches", llvm::cl::desc("Number of micro-batches; 0: the plan's, or 1"),
                                llvm::cl::init(0)};
-  Option<std::string> schedule{*this, "schedule", llvm::cl::desc("gpipe or 1f1b; empty: the plan's, or 1f1b"),
+  Option<std::string> schedule{*this, "schedule", llvm::cl::desc("a kind of docs/Schedules.md; empty: the plan's, or 1f1b"),
                                llvm::cl::init("")};
   Option<std::string> recompute{*this, "recompute",
                                 llvm::cl::desc("none, selective or full for all units; empty: the plan's, or none"),

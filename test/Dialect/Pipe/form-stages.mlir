@@ -25,7 +25,7 @@
 // CHECK: pipe.schedule "1f1b" microbatches 2 rows ["0F0,0SEND_F0,{{.*}}", "1RECV_F0,1F0,{{.*}}1B0,1SEND_B0,{{.*}}"]
 
 // MANY: error: the model has {{[0-9]+}} units and glue pieces, which cannot fill 9 stages: ask for fewer stages
-// KIND: error: schedule 'zigzag' is not one that braidc compiles: use 1f1b or gpipe
+// KIND: error: schedule 'zigzag' is not one that braidc compiles: use 1f1b, gpipe, interleaved, looped_bfs, zb_h1, zb_h2, zb_v, v_half, v_min
 
 module attributes {braid.symbols = {batch = 4 : i64}} {
   braid.weights @weights file("model.pt") {bytes = 100 : i64, digest = "0"}

@@ -10,11 +10,13 @@
 
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
 #include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Schedule/Kinds.h"
 #include "braid/Plan/Verifier/Verifier.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -22,6 +24,10 @@ using namespace mlir;
 namespace braid::pipe {
 #define GEN_PASS_DEF_FORMSTAGES
 #include "braid/Dialect/Pipe/Transforms/Passes.h.inc"
+
+/// Of docs/Schedules.md those that have one direction and one version of the weights.
+static constexpr StringLiteral compiledKinds[] = {"1f1b",  "gpipe", "interleaved", "looped_bfs", "zb_h1",
+                                                  "zb_h2", "zb_v",  "v_half",      "v_min"};
 
 namespace {
 struct FormStages : impl::FormStagesBase<FormStages> {
@@ -236,14 +242,15 @@ private:
       pipeline.tied.push_back(group);
     }
     std::string kind = !schedule.empty() ? schedule : file && file->schedule ? file->schedule->kind : "1f1b";
-    plan::Result<plan::Schedule> made =
-        plan::Error{"schedule '" + kind + "' is not one that braidc compiles: use 1f1b or gpipe"};
+    if (!llvm::is_contained(compiledKinds, kind))
+      return main.emitError() << "schedule '" << kind << "' is not one that braidc compiles: use "
+                              << llvm::join(ArrayRef(compiledKinds), ", ");
+    plan::ScheduleRequest request;
+    request.kind = kind;
+    request.microbatches = count;
     plan::GenerateOptions generate;
     generate.recomputeEarly = recomputesEarly();
-    if (kind == "1f1b")
-      made = plan::oneFOneB(pipeline, generate);
-    else if (kind == "gpipe")
-      made = plan::gpipe(pipeline, generate);
+    plan::Result<plan::Schedule> made = plan::scheduleOf(pipeline, request, generate);
     if (!made)
       return main.emitError() << made.error();
     plan::Result<plan::ScheduleFacts> facts = plan::verify(pipeline, *made);

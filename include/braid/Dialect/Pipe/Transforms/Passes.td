@@ -27,7 +27,7 @@ def FormStages : Pass<"pipe-form-stages", "::mlir::ModuleOp"> {
   let options = [
     Option<"stages", "stages", "int64_t", "1", "Number of stages where no plan names components">,
     Option<"microbatches", "microbatches", "int64_t", "0", "Number of micro-batches; 0: the plan's, or 1">,
-    Option<"schedule", "schedule", "std::string", "\"\"", "gpipe or 1f1b; empty: the plan's, or 1f1b">,
+    Option<"schedule", "schedule", "std::string", "\"\"", "a kind of docs/Schedules.md; empty: the plan's, or 1f1b">,
     Option<"planFile", "plan", "std::string", "\"\"", "plan.yaml">
   ];
   let dependentDialects = ["::braid::pipe::PipeDialect"];
