@@ -24,6 +24,8 @@ substitutions = {
     "%braid_build": config.braid_build_root,
     "%braid_lib": config.braid_lib_dir,
     "%shlibext": config.shared_library_suffix,
+    "%llvm_tools": config.llvm_tools_dir,
+    "%docs": os.path.join(config.test_source_root, "..", "docs"),
     "%zoo": os.path.join(config.test_source_root, "Zoo"),
 }
 config.substitutions += list(substitutions.items())
