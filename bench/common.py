@@ -16,7 +16,9 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def peak_rss_mib():
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+    # getrusage would give that of the process which started this one, if that had more.
+    with open("/proc/self/status") as f:
+        return round(int(next(line for line in f if line.startswith("VmHWM")).split()[1]) / 1024, 1)
 
 
 def busy_s():

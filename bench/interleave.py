@@ -28,6 +28,12 @@ def run(command, key, quiet):
     return value, conditions["clean"]
 
 
+def usable(rounds):
+    """The values of rounds (values, clean): of the clean ones if there are three, of all otherwise."""
+    clean = [values for values, is_clean in rounds if is_clean]
+    return clean if len(clean) >= min(3, len(rounds)) else [values for values, _ in rounds]
+
+
 def summarise(rounds, first):
     """{name: median, spread and ratio to the first} of rounds {name: value}."""
     out = {}
@@ -62,11 +68,11 @@ def main():
     for i in range(args.rounds):
         rounds.append({name: run(command, args.key, args.quiet) for name, command in commands.items()})
         print(f"round {i}", {n: v if ok else f"{v} unclean" for n, (v, ok) in rounds[-1].items()}, file=sys.stderr, flush=True)
-    clean = [r for r in rounds if all(ok for _, ok in r.values())]
-    used = clean if len(clean) >= min(3, args.rounds) else rounds
-    results = summarise([{n: v for n, (v, _) in r.items()} for r in used], next(iter(commands)))
+    judged = [({n: v for n, (v, _) in r.items()}, all(ok for _, ok in r.values())) for r in rounds]
+    clean, used = sum(ok for _, ok in judged), usable(judged)
+    results = summarise(used, next(iter(commands)))
     table(results)
-    report(bench="interleave", key=args.key, rounds=len(rounds), clean=len(clean), used=len(used), results=results)
+    report(bench="interleave", key=args.key, rounds=len(rounds), clean=clean, used=len(used), results=results)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python pipeline_braid.py --build build --hidden 256
 
 alone_ms is a binary of one stage with the same micro-batches, timed before and after; efficiency is alone_ms / ranks /
-median_ms.
+median_ms. peak_rss_mib is that of rank 0's process, in the run of all ranks.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Trained(torch.nn.Module):
 
 
 def train(folder, stages):
-    """Seconds of the timed steps, and the losses."""
+    """Seconds of the timed steps, the losses, and the most memory of rank 0."""
     binary = folder / f"train{stages}"
     run(
         [args.build.resolve() / "bin" / "braidc", folder / "model.pt", "--example", folder / "batch.safetensors",
@@ -46,7 +46,7 @@ def train(folder, stages):
          "--steps", args.warmup + args.steps, "--optimizer", "adamw", "--lr", "1e-4", "--out", folder / "run", "--overwrite"]
     )  # fmt: skip
     steps = [line for text in (folder / "run" / "metrics.jsonl").read_text().splitlines() if "loss" in (line := json.loads(text))]
-    return [step["seconds"] for step in steps[args.warmup :]], [step["loss"] for step in steps]
+    return [step["seconds"] for step in steps[args.warmup :]], [step["loss"] for step in steps], max(step["peak_mib"] for step in steps)
 
 
 with tempfile.TemporaryDirectory(prefix="braid-bench-") as scratch:
@@ -55,15 +55,15 @@ with tempfile.TemporaryDirectory(prefix="braid-bench-") as scratch:
     module = Trained(stack(args.layers, args.hidden))
     torch.jit.trace(module, (x, y), check_trace=False).save(str(folder / "model.pt"))
     save_file({"step0/x": x, "step0/y": y}, folder / "batch.safetensors")
-    before, _ = train(folder, 1)
+    before, _, _ = train(folder, 1)
     conditions, cpu = Conditions(), child_cpu_s()
-    seconds, losses = train(folder, args.stages)
+    seconds, losses, peak = train(folder, args.stages)
     conditions = conditions.end(child_cpu_s() - cpu)
-    after, _ = train(folder, 1)
+    after, _, _ = train(folder, 1)
     alone_ms = 1e3 * statistics.mean([statistics.median(before), statistics.median(after)])
     timing = stats(seconds)
     report(
         bench="pipeline_braid", ranks=args.stages, hidden=args.hidden, seq=args.seq, microbatches=args.microbatches,
-        **timing, **conditions, alone_ms=round(alone_ms, 3), efficiency=round(alone_ms / args.stages / timing["median_ms"], 3),
+        **timing, **conditions, peak_rss_mib=peak, alone_ms=round(alone_ms, 3), efficiency=round(alone_ms / args.stages / timing["median_ms"], 3),
         losses=[round(loss, 6) for loss in losses[:3]],
     )  # fmt: skip

@@ -3,7 +3,8 @@
     torchrun --standalone --nproc-per-node 2 pipeline_torch.py --hidden 256
 
 median_ms is the fastest schedule's; alone_ms is the same work, with the same micro-batches, in one process while
-the other ranks wait, and efficiency is alone_ms / ranks / median_ms.
+the other ranks wait, and efficiency is alone_ms / ranks / median_ms. Memory is that of rank 0's process so far: to compare
+it, name one schedule and leave the work alone out (--no-alone).
 """
 
 import argparse
@@ -16,13 +17,14 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import torch
 import torch.distributed as dist
 from blocks import add_options, batch, loss_of, stack
-from common import Conditions, report, stats, timed
+from common import Conditions, peak_rss_mib, report, stats, timed
 from torch.distributed.pipelining import PipelineStage, schedules
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 add_options(parser)
 parser.add_argument("--schedules", nargs="+", metavar="NAME",
                     default=["GPipe", "1F1B", "Interleaved1F1B", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"])  # fmt: skip
+parser.add_argument("--no-alone", action="store_true")
 args = parser.parse_args()
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
@@ -83,16 +85,18 @@ def pipelined(name):
     return stats(wall, cpu) | conditions.end(sums[-1].item()), sums[:3].tolist()
 
 
-first, losses = alone() if rank == 0 else (0, [])
+times_alone = rank == 0 and not args.no_alone
+first, losses = alone() if times_alone else (0, [])
 dist.barrier()
 results, wrong = {}, {}
 for name in args.schedules:
     try:
         results[name], own = pipelined(name)
+        losses = losses or own
         wrong[name] = max((abs(a - b) for a, b in zip(own, losses)), default=0)
     except Exception as error:  # a schedule that gloo or the CPU cannot run
         results[name] = dict(error=f"{type(error).__name__}: {error}"[:200])
-again, _ = alone() if rank == 0 else (0, [])  # the machine may have changed meanwhile
+again, _ = alone() if times_alone else (0, [])  # the machine may have changed meanwhile
 dist.barrier()
 if rank == 0:
     ran = {name: result for name, result in results.items() if "median_ms" in result}
@@ -100,8 +104,8 @@ if rank == 0:
     alone_ms = statistics.mean([first, again])
     report(
         bench="pipeline_torch", ranks=world, hidden=args.hidden, seq=args.seq, microbatches=args.microbatches,
-        median_ms=ran[best]["median_ms"], best=best, clean=ran[best]["clean"], alone_ms=round(alone_ms, 3),
-        efficiency=round(alone_ms / world / ran[best]["median_ms"], 3), schedules=results, largest_loss_error=max(wrong.values()),
-        losses=[round(loss, 6) for loss in losses[:3]],
+        median_ms=ran[best]["median_ms"], best=best, clean=ran[best]["clean"], peak_rss_mib=peak_rss_mib(),
+        **(dict(alone_ms=round(alone_ms, 3), efficiency=round(alone_ms / world / ran[best]["median_ms"], 3)) if times_alone else {}),
+        schedules=results, largest_loss_error=max(wrong.values()), losses=[round(loss, 6) for loss in losses[:3]],
     )  # fmt: skip
 dist.destroy_process_group()

@@ -33,6 +33,16 @@ def pipeline(build, hidden, seq, *more):
             f"braid={python}/pipeline_braid.py --build {build} {what}"]  # fmt: skip
 
 
+def pipeline_memory(build, hidden, seq):
+    """The most memory of rank 0, each schedule in processes of its own."""
+    python = f"{sys.executable} {HERE}"
+    what = f"--hidden {hidden} --seq {seq}"
+    torch = f"{sys.executable} -m torch.distributed.run --standalone --nproc-per-node 2 {HERE}/pipeline_torch.py {what} --no-alone --schedules"
+    schedules = ["GPipe", "1F1B", "Interleaved1F1B", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"]
+    return ["interleave.py", "--rounds", "2", "--quiet", "5", "--key", "peak_rss_mib", *[f"{name}={torch} {name}" for name in schedules],
+            f"braid={python}/pipeline_braid.py --build {build} {what}"]  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -52,10 +62,14 @@ def main():
         "step-vocabulary": ("the same with 32768 words", step(build, "gpt2", "small", 15, "--vocabulary 32768")),
         "pipeline-256": ("two stages beside torch.distributed.pipelining on gloo, hidden 256", pipeline(build, 256, 128)),
         "pipeline-64": ("the same where overheads dominate, hidden 64", pipeline(build, 64, 32, "--steps 60 --warmup 10")),
+        "pipeline-memory": ("the memory of rank 0 at hidden 256", pipeline_memory(build, 256, 128)),
+        "boundary": ("a tensor between two ranks beside gloo's ways, 4 KiB to 64 MiB", ["boundary.py", "--build", build]),
+        "start": ("from process start to the end of the first step beside Python, gpt2", ["start.py", "--build", build]),
+        "start-llava": ("the same for the multimodal model", ["start.py", "--build", build, "--model", "llava_dyn"]),
     }
     if args.list:
         for name, (what, _) in benchmarks.items():
-            print(f"{name:14} {what}")
+            print(f"{name:15} {what}")
         return
     if unknown := set(args.names) - set(benchmarks):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(benchmarks)}")

@@ -207,7 +207,7 @@ typedef struct {
   braid_initializer initialize;
 } braid_program;
 
-/** The main function of a compiled program. Returns the exit status of the process. */
+/** The main function of a compiled program. Ends the process, or returns its exit status. */
 int braid_rt_main(int argc, char **argv, const braid_program *program);
 
 #pragma GCC visibility pop
