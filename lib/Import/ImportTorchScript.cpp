@@ -53,7 +53,7 @@ private:
   std::shared_ptr<Archive> archive;
   std::optional<torch::jit::Module> model;
   std::vector<const InputSpec *> inputs;  // in the order of forward's arguments; null: the argument's default
-  std::vector<const InputSpec *> tensors; // without the nulls
+  std::vector<const InputSpec *> tensors; // without the nulls, and with what forward() does not take
   Emitter *running = nullptr;             // the one whose module path a diagnostic is about
   Location current;                       // the line that it was at when it stopped
 };
@@ -84,8 +84,8 @@ void Importer::matchInputs() {
     wanted.push_back(argument.name());
   for (const InputSpec &input : options.inputs)
     given.push_back(input.name);
-  for (const std::string &name : given)
-    if (!llvm::is_contained(wanted, name)) {
+  for (const auto &[name, input] : llvm::zip(given, options.inputs))
+    if (!llvm::is_contained(wanted, name) && !input.divides) {
       auto nearest = llvm::min_element(wanted, [&](const std::string &a, const std::string &b) {
         return StringRef(name).edit_distance(a) < StringRef(name).edit_distance(b);
       });
@@ -114,6 +114,9 @@ void Importer::matchInputs() {
     inputs.push_back(&*found);
     tensors.push_back(&*found);
   }
+  for (const InputSpec &input : options.inputs)
+    if (!llvm::is_contained(wanted, input.name))
+      tensors.push_back(&input);
 }
 
 /// Erases what nothing uses, last first.

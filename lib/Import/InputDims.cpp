@@ -8,6 +8,8 @@
 #include "InputDims.h"
 #include "ImportError.h"
 
+#include "braid/Plan/Expr/Linear.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -85,6 +87,12 @@ InputDims::InputDims(ArrayRef<const InputSpec *> inputs, bool symbolic) : inputs
       sizes.push_back(Expr::symbol(name));
     }
   }
+  // A name that is no dim alone has its size from a dim such as 4*groups or segments + 1.
+  for (auto [number, input] : llvm::enumerate(inputs))
+    for (auto [dim, size] : llvm::enumerate(dims[number]))
+      if (std::optional<plan::Linear> linear = plan::asLinear(size); linear && !examples.count(linear->symbol))
+        if (std::optional<int64_t> value = linear->solve(input->example[dim]); value && *value >= 0)
+          examples[linear->symbol] = *value;
   checkExample();
 }
 
@@ -94,8 +102,9 @@ void InputDims::checkExample() const {
     for (auto [dim, size] : llvm::enumerate(dims[number])) {
       std::optional<int64_t> value = size.evaluate(examples);
       if (!value)
-        throw ImportError("no input has a dim that is just the name in '" + size.str() + "', dim " +
-                          std::to_string(dim) + " of input '" + input->name + "'");
+        throw ImportError("no input has a dim that gives the name in '" + size.str() + "', dim " +
+                          std::to_string(dim) + " of input '" + input->name + "', a value: one that is the name alone, a multiple "
+                          "of it, or either with a number added");
       if (*value != input->example[dim])
         throw ImportError("input '" + input->name + "' has size " + std::to_string(input->example[dim]) + " in dim " +
                           std::to_string(dim) + " of the example, but --input says " + size.str() +

@@ -56,6 +56,9 @@ void buildPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options
     FreezeOptions freeze;
     freeze.planFile = options.plan;
     manager.addPass(createFreeze(freeze));
+    AssignCollateRulesOptions collate;
+    collate.planFile = options.plan;
+    manager.addPass(createAssignCollateRules(collate));
     manager.addPass(createInlineModules());
     AutocastOptions precision;
     precision.planFile = options.plan;

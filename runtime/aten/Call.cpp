@@ -49,7 +49,7 @@ braid_status braid_rt_call(braid_op op, const braid_value *arguments, int32_t nu
         torch::jit::Stack stack = op->makeStack(arguments, num_arguments);
         if (std::optional<at::Tensor> product = computeProduct(op->product, stack))
           stack = {*std::move(product)};
-        else
+        else if (!op->withoutRows || !op->withoutRows(stack))
           op->handle.callBoxed(stack);
         if (num_results == 1 && stack.size() == 1 && stack[0].isTensor()) {
           results[0] = toHandle(std::move(stack[0]).toTensor());

@@ -21,6 +21,7 @@
 #include <ATen/core/stack.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace braid::runtime {
@@ -58,6 +59,10 @@ c10::IValue convert(const braid_value &value, const Parameter &parameter);
 /// The tensors of what a call returned, lists counted by element; throws for results that are no tensors.
 std::vector<at::Tensor> tensorsOf(const torch::jit::Stack &results);
 
+/// For an operator whose kernel does not take tensors without rows: replaces such arguments by the results, and says
+/// whether it has. Null for all others.
+bool (*answerWithoutRows(std::string_view name))(torch::jit::Stack &);
+
 } // namespace braid::runtime
 
 struct braid_op_s {
@@ -67,6 +72,7 @@ struct braid_op_s {
   int32_t passed = 0;                                // how many values a call passes
   braid::runtime::MatrixProduct product = braid::runtime::MatrixProduct::None;
   braid::runtime::View view = braid::runtime::View::None;
+  bool (*withoutRows)(torch::jit::Stack &) = nullptr;
 
   torch::jit::Stack makeStack(const braid_value *arguments, int32_t count) const;
   /// "self f64[2, 3], alpha 2"

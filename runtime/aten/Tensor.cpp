@@ -121,6 +121,11 @@ void add(Tensor &sum, const Tensor &value) {
   toAten(sum).add_(toAten(value));
 }
 
+void fill(Tensor &tensor, double value) {
+  BelowAutograd guard;
+  toAten(tensor).fill_(value);
+}
+
 void scale(Tensor &tensor, double factor) {
   BelowAutograd guard;
   toAten(tensor).mul_(factor);

@@ -77,6 +77,8 @@ private:
 Tensor ownedLike(Tensor value, const Tensor &like);
 /// sum += value, in place.
 void add(Tensor &sum, const Tensor &value);
+/// Every element becomes `value`.
+void fill(Tensor &tensor, double value);
 /// tensor *= factor, in place.
 void scale(Tensor &tensor, double factor);
 /// Overwrites `tensor`, which keeps its strides.

@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/MicroBatches.h"
+#include "braid/Plan/Expr/Linear.h"
 #include "runtime/core/Text.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 using namespace braid;
@@ -58,23 +61,29 @@ plan::Result<std::vector<int64_t>> runtime::evaluate(const Program &program, con
   return sizes;
 }
 
-/// Gives the symbols their values from the dims that are bare symbols, then checks every other dim and the guards.
+/// Gives the symbols their values, from the dims that are bare symbols before others such as 4*groups and segments + 1,
+/// then checks every other dim and the guards.
 static plan::Status bindSymbols(const Program &program, const std::vector<std::vector<int64_t>> &shapes,
                                 std::vector<int64_t> &symbols) {
   std::vector<std::string> origin(program.symbols.size());
   symbols.assign(program.symbols.size(), 0);
-  for (size_t i = 0; i < shapes.size(); ++i)
-    for (size_t d = 0; d < shapes[i].size(); ++d)
-      for (size_t s = 0; s < symbols.size(); ++s) {
-        if (!(program.inputs[i].dims[d] == plan::Expr::symbol(program.symbols[s])))
+  for (bool bare : {true, false})
+    for (size_t i = 0; i < shapes.size(); ++i)
+      for (size_t d = 0; d < shapes[i].size(); ++d) {
+        std::optional<plan::Linear> linear = plan::asLinear(program.inputs[i].dims[d]);
+        if (!linear || bare != (linear->coefficient == 1 && linear->offset == 0))
           continue;
+        size_t s = std::find(program.symbols.begin(), program.symbols.end(), linear->symbol) - program.symbols.begin();
+        std::optional<int64_t> value = linear->solve(shapes[i][d]);
+        if (s == symbols.size() || !value || *value < 0 || (!bare && !origin[s].empty()))
+          continue; // a size that does not fit is refused below
         std::string here = text("dim ", d, " of input '", program.inputs[i].name, "'");
-        if (!origin[s].empty() && symbols[s] != shapes[i][d])
-          return plan::Error{text(program.symbols[s], " is ", symbols[s], " in ", origin[s], " and ", shapes[i][d],
-                                  " in ", here,
+        if (!origin[s].empty() && symbols[s] != *value)
+          return plan::Error{text(program.symbols[s], " is ", symbols[s], " in ", origin[s], " and ", *value, " in ",
+                                  here,
                                   "; make the two agree in the batch, or compile with --input and different names for "
                                   "them, if they were equal in the example by chance")};
-        symbols[s] = shapes[i][d];
+        symbols[s] = *value;
         origin[s] = here;
       }
   for (size_t i = 0; i < shapes.size(); ++i)
@@ -94,29 +103,67 @@ static plan::Status bindSymbols(const Program &program, const std::vector<std::v
   return {};
 }
 
-plan::Result<std::vector<MicroBatch>> runtime::divide(const Program &program,
-                                                      const std::vector<std::vector<int64_t>> &shapes) {
+std::vector<std::vector<int64_t>> runtime::padShapes(const Program &program,
+                                                     std::vector<std::vector<int64_t>> shapes) {
+  auto forEachDim = [&](auto each) {
+    for (size_t i = 0; i < shapes.size(); ++i)
+      if (const Input &input = program.inputs[i];
+          input.collate.kind == plan::CollateRule::Kind::Pad && shapes[i].size() == input.dims.size())
+        for (size_t d = 1; d < shapes[i].size(); ++d)
+          each(input.dims[d], shapes[i][d]);
+  };
+  std::map<std::string, int64_t> longest; // by the text of the dim
+  forEachDim([&](const plan::Expr &dim, int64_t size) {
+    int64_t &known = longest[dim.str()];
+    known = std::max(known, dim.constant().value_or(size));
+  });
+  forEachDim([&](const plan::Expr &dim, int64_t &size) { size = std::max(size, longest[dim.str()]); });
+  return shapes;
+}
+
+/// The samples of a batch: the rows of what is stacked, or the segments of the offsets that count them.
+static plan::Result<int64_t> countSamples(const Program &program, const plan::Division &division,
+                                          const std::vector<std::vector<int64_t>> &shapes) {
   int64_t samples = -1;
   std::string first;
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const Input &input = program.inputs[i];
-    if (shapes[i].size() != input.dims.size()) {
-      std::vector<std::string> dims;
-      for (const plan::Expr &dim : input.dims)
-        dims.push_back(dim.str());
-      return plan::Error{text("input '", input.name, "' has ", shapes[i].size(), " dims, ", shapeText(shapes[i]),
-                              ", and the program takes ", dims.size(), ", [", joined(dims),
-                              "]; change the batch, or compile with it as the example")};
-    }
-    if (!input.stack)
+    if (!program.inputs[i].collate.stacks())
       continue;
     if (samples >= 0 && shapes[i][0] != samples)
-      return plan::Error{text("input '", first, "' has ", samples, " samples and input '", input.name, "' has ",
-                              shapes[i][0], "; make the two agree in the batch")};
+      return plan::Error{text("input '", first, "' has ", samples, " samples and input '", program.inputs[i].name,
+                              "' has ", shapes[i][0], "; make the two agree in the batch")};
     samples = shapes[i][0];
-    first = input.name;
+    first = program.inputs[i].name;
   }
+  for (size_t i = 0; i < shapes.size() && samples < 0; ++i)
+    if (program.inputs[i].collate.kind == plan::CollateRule::Kind::Offsets &&
+        division.inputs[i].unit == division.samples)
+      samples = std::max<int64_t>(shapes[i][0] - 1, 0);
+  return samples;
+}
 
+plan::Result<std::vector<MicroBatch>> runtime::divide(const Program &program,
+                                                      const std::vector<std::vector<int64_t>> &shapes,
+                                                      const plan::ReadValues &read) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Input &input = program.inputs[i];
+    if (shapes[i].size() == input.dims.size())
+      continue;
+    std::vector<std::string> dims;
+    for (const plan::Expr &dim : input.dims)
+      dims.push_back(dim.str());
+    return plan::Error{text("input '", input.name, "' has ", shapes[i].size(), " dims, ", shapeText(shapes[i]),
+                            ", and the program takes ", dims.size(), ", [", joined(dims),
+                            "]; change the batch, or compile with it as the example")};
+  }
+  std::vector<plan::CollatedInput> inputs = program.collatedInputs();
+  plan::Division division;
+  if (std::optional<plan::DivisionError> error = plan::divide(inputs, division))
+    return plan::Error{error->message};
+  plan::Result<int64_t> counted = countSamples(program, division, shapes);
+  if (!counted)
+    return plan::Error{counted.error()};
+  int64_t samples = *counted;
   int count = program.microbatches;
   if (samples < 0 && count > 1)
     return plan::Error{
@@ -124,19 +171,23 @@ plan::Result<std::vector<MicroBatch>> runtime::divide(const Program &program,
   if (samples >= 0 && samples < count)
     return plan::Error{text("the batch has ", samples, " samples and the program divides it into ", count,
                             " micro-batches; give at least as many samples, or compile with fewer micro-batches")};
+  std::vector<int64_t> bounds = {0};
+  for (int m = 0; m < count; ++m)
+    bounds.push_back(samples < 0 ? 0 : bounds.back() + samples / count + (m < samples % count));
+  plan::Result<std::vector<std::vector<plan::InputCut>>> cuts =
+      plan::cutInputs(inputs, division, shapes, bounds, read);
+  if (!cuts)
+    return plan::Error{cuts.error()};
   std::vector<MicroBatch> result(count);
-  int64_t begin = 0;
   for (int m = 0; m < count; ++m) {
     MicroBatch &microbatch = result[m];
-    if (samples >= 0) {
-      microbatch.begin = begin;
-      microbatch.samples = samples / count + (m < samples % count);
-      begin += microbatch.samples;
-    }
+    microbatch.begin = bounds[m];
+    microbatch.samples = bounds[m + 1] - bounds[m];
+    microbatch.cuts = std::move((*cuts)[m]);
     std::vector<std::vector<int64_t>> own = shapes;
     for (size_t i = 0; i < own.size(); ++i)
-      if (program.inputs[i].stack)
-        own[i][0] = microbatch.samples;
+      if (division.inputs[i].dim >= 0)
+        own[i][division.inputs[i].dim] = microbatch.cuts[i].size;
     if (plan::Status status = bindSymbols(program, own, microbatch.symbols); !status)
       return plan::Error{count == 1 ? status.error() : text("in micro-batch ", m, " of ", count, ": ", status.error())};
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Program.h"
+#include "braid/Plan/Expr/Linear.h"
 #include "runtime/core/Json.h"
 
 #include <cmath>
@@ -17,6 +18,13 @@ using namespace braid;
 using namespace braid::runtime;
 
 static constexpr int planFormat = 1;
+
+std::vector<plan::CollatedInput> Program::collatedInputs() const {
+  std::vector<plan::CollatedInput> result;
+  for (const Input &input : inputs)
+    result.push_back({input.name, input.dims, input.collate});
+  return result;
+}
 
 std::vector<int> Program::edgesBetween(int from, int to, bool gradientOnly) const {
   std::vector<int> result;
@@ -66,6 +74,7 @@ public:
       program.wholeBatch = plan["whole_batch"].string();
     for (const JsonNode &node : plan["inputs"].list())
       program.inputs.push_back(readInput(node));
+    checkDivision(plan["inputs"]);
     for (const JsonNode &node : plan["guards"].list())
       program.guards.push_back(
           {expr(node["left"]), relation(node["relation"]), expr(node["right"]), node["why"].string()});
@@ -193,22 +202,33 @@ private:
   }
 
   Input readInput(const JsonNode &node) {
-    std::string collate = node["collate"].string();
-    if (collate != "stack" && collate != "shared")
-      node["collate"].fail(text("is '", collate, "'; this runtime knows stack and shared"));
-    Input input{node["name"].string(), dtype(node["dtype"]), exprs(node["dims"]), collate == "stack"};
-    if (input.stack && input.dims.empty())
-      node["collate"].fail("is stack for an input without dims; shared fits");
-    return input;
+    std::string text = node["collate"].string();
+    plan::Result<plan::CollateRule> collate = plan::CollateRule::parse(text);
+    if (!collate)
+      node["collate"].fail(runtime::text("is '", text, "': ", collate.error()));
+    return {node["name"].string(), dtype(node["dtype"]), exprs(node["dims"]), *collate};
   }
 
-  /// The batch gives a symbol its value wherever a dim is that symbol alone.
+  void checkDivision(const JsonNode &node) {
+    for (const Input &input : program.inputs) {
+      bool counts = !input.collate.input.empty();
+      if (counts && input.dtype != BRAID_I64 && input.dtype != BRAID_I32)
+        node.fail(text("holds ", input.name, ", whose collate rule is ", input.collate.str(), ", with elements ",
+                       info(input.dtype).name, ", not i64 or i32"));
+    }
+    plan::Division division;
+    if (std::optional<plan::DivisionError> error = plan::divide(program.collatedInputs(), division))
+      node.fail(text("cannot be divided: ", error->message));
+  }
+
+  /// The batch gives a symbol its value by a dim such as seq, 4*groups or segments + 1.
   void checkSymbolsAreBound(const JsonNode &node) {
     for (const std::string &symbol : program.symbols) {
       bool bound = false;
       for (const Input &input : program.inputs)
         for (const plan::Expr &dim : input.dims)
-          bound |= dim == plan::Expr::symbol(symbol);
+          if (std::optional<plan::Linear> linear = plan::asLinear(dim))
+            bound |= linear->symbol == symbol;
       if (!bound)
         node.fail(text("holds '", symbol, "', which is no dim of any input, so no batch can give it a value"));
     }

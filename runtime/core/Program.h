@@ -13,6 +13,7 @@
 #ifndef BRAID_RUNTIME_CORE_PROGRAM_H
 #define BRAID_RUNTIME_CORE_PROGRAM_H
 
+#include "braid/Plan/Collate/Division.h"
 #include "braid/Plan/Expr/Guard.h"
 #include "braid/Plan/Schedule/Schedule.h"
 #include "braid/Plan/Support/Result.h"
@@ -32,7 +33,7 @@ struct Input {
   std::string name;
   DType dtype;
   std::vector<plan::Expr> dims;
-  bool stack; // dim 0 is divided among micro-batches; else each sees the whole
+  plan::CollateRule collate;
 };
 
 struct WeightsFile {
@@ -113,6 +114,8 @@ struct Program {
 
   static plan::Result<Program> load(const braid_program &program);
 
+  /// As their collate rules see them.
+  std::vector<plan::CollatedInput> collatedInputs() const;
   int rankOf(const ModelParameter &parameter) const { return stages[parameter.home].rank; }
   /// Numbers of the edges from one stage to another, those with a gradient only if wanted.
   std::vector<int> edgesBetween(int from, int to, bool gradientOnly) const;

@@ -9,6 +9,7 @@
 #include "runtime/core/Text.h"
 
 #include <charconv>
+#include <cstring>
 #include <map>
 
 using namespace braid;
@@ -64,6 +65,25 @@ static std::string missingInput(const Program &program, const std::string &path,
               "'; the file has ", joined(all), near.empty() ? "; add it" : text(" there; rename '", near, "'?"));
 }
 
+/// The values of offsets and indices.
+static plan::Result<std::vector<int64_t>> integersOf(const SafetensorsFile &file, const TensorEntry &entry) {
+  std::vector<std::byte> bytes(entry.bytes);
+  if (plan::Status status = file.mapping()->read(entry.data, bytes.data(), bytes.size()); !status)
+    return plan::Error{status.error()};
+  size_t size = info(entry.dtype).bytes;
+  std::vector<int64_t> values(bytes.size() / size);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (entry.dtype == BRAID_I64) {
+      std::memcpy(&values[i], &bytes[i * size], size);
+    } else {
+      int32_t value;
+      std::memcpy(&value, &bytes[i * size], size);
+      values[i] = value;
+    }
+  }
+  return values;
+}
+
 plan::Result<Batches> Batches::open(const Program &program, const std::string &path, int64_t count) {
   plan::Result<SafetensorsFile> file = SafetensorsFile::open(path);
   if (!file)
@@ -100,7 +120,9 @@ plan::Result<Batches> Batches::open(const Program &program, const std::string &p
     for (const auto &[name, entry] : entries)
       if (std::none_of(program.inputs.begin(), program.inputs.end(), [&](const Input &i) { return i.name == name; }))
         return plan::Error{unknownInput(program, path, number, name)};
-    plan::Result<std::vector<MicroBatch>> microbatches = divide(program, shapes);
+    step.shapes = padShapes(program, std::move(shapes));
+    plan::Result<std::vector<MicroBatch>> microbatches =
+        divide(program, step.shapes, [&](int input) { return integersOf(batches.file, step.inputs[input]); });
     if (!microbatches)
       return plan::Error{text("step ", number, " of ", path, ": ", microbatches.error())};
     step.microbatches = std::move(*microbatches);
@@ -112,19 +134,60 @@ plan::Result<Batches> Batches::open(const Program &program, const std::string &p
   return batches;
 }
 
+/// Copies the rows of one dim into a tensor that may be larger in other dims, where what it holds stays.
+static plan::Status copyRows(const MappedFile &mapping, const TensorEntry &entry, int dim, const plan::InputCut &cut,
+                             const std::vector<int64_t> &shape, std::byte *target) {
+  const std::vector<int64_t> &from = entry.shape;
+  int rank = static_cast<int>(from.size());
+  // What follows `last` is the same run of elements on both sides, and so is a part of `last` itself.
+  int last = rank - 1;
+  while (last > 0 && last != dim && from[last] == shape[last])
+    --last;
+  size_t inner = info(entry.dtype).bytes;
+  for (int d = last + 1; d < rank; ++d)
+    inner *= from[d];
+  auto sizeOf = [&](int d) { return d == dim ? cut.size : from[d]; };
+  size_t run = rank ? inner * sizeOf(last) : inner, count = 1;
+  for (int d = 0; d < last; ++d)
+    count *= sizeOf(d);
+  std::vector<int64_t> at(rank);
+  for (size_t number = 0; run && number < count; ++number) {
+    size_t source = 0, destination = 0;
+    for (int d = 0; d < rank; ++d) {
+      source = source * from[d] + (d == dim ? cut.begin + at[d] : at[d]);
+      destination = destination * shape[d] + at[d];
+    }
+    size_t bytes = info(entry.dtype).bytes;
+    if (plan::Status status = mapping.read(entry.data + source * bytes, target + destination * bytes, run); !status)
+      return status;
+    for (int d = last - 1; d >= 0 && ++at[d] == sizeOf(d); --d)
+      at[d] = 0;
+  }
+  return {};
+}
+
 plan::Result<Tensor> Batches::slice(const Program &program, const Step &step, int input, int microbatch) const {
   const TensorEntry &entry = step.inputs[input];
-  std::vector<int64_t> shape = entry.shape;
-  std::byte *data = entry.data;
-  size_t bytes = entry.bytes;
-  if (program.inputs[input].stack) {
-    size_t rowBytes = shape[0] ? bytes / shape[0] : 0;
-    shape[0] = step.microbatches[microbatch].samples;
-    data += rowBytes * step.microbatches[microbatch].begin;
-    bytes = rowBytes * shape[0];
-  }
+  const plan::CollateRule &rule = program.inputs[input].collate;
+  std::vector<int64_t> shape = step.shapes[input];
+  plan::InputCut cut = step.microbatches[microbatch].cuts[input];
+  int dim = rule.kind == plan::CollateRule::Kind::Shared ? -1 : rule.dim;
+  if (dim >= 0)
+    shape[dim] = cut.size;
   Tensor tensor = Tensor::empty(entry.dtype, shape);
-  if (plan::Status status = file.mapping()->read(data, tensor.data(), bytes); !status)
+  std::vector<int64_t> given = entry.shape;
+  if (dim >= 0)
+    given[dim] = cut.size;
+  if (given != shape)
+    fill(tensor, rule.value);
+  auto *data = static_cast<std::byte *>(tensor.data());
+  if (plan::Status status = copyRows(*file.mapping(), entry, dim, cut, shape, data); !status)
     return plan::Error{status.error()};
+  for (int64_t i = 0; cut.base && i < cut.size; ++i) {
+    if (entry.dtype == BRAID_I64)
+      reinterpret_cast<int64_t *>(data)[i] -= cut.base;
+    else
+      reinterpret_cast<int32_t *>(data)[i] -= static_cast<int32_t>(cut.base);
+  }
   return tensor;
 }

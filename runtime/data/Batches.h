@@ -28,7 +28,8 @@ public:
   static plan::Result<Batches> open(const Program &program, const std::string &path, int64_t steps);
 
   struct Step {
-    std::vector<TensorEntry> inputs; // in the plan's order
+    std::vector<TensorEntry> inputs;          // in the plan's order
+    std::vector<std::vector<int64_t>> shapes; // of the inputs, with what is padded
     std::vector<MicroBatch> microbatches;
     int64_t samples = 0;
   };

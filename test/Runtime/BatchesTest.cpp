@@ -18,6 +18,7 @@ using namespace braid::runtime;
 using namespace braid::test;
 
 static plan::Expr expr(const char *text) { return *plan::Expr::parse(text); }
+static const plan::CollateRule stack, shared = *plan::CollateRule::parse("shared");
 
 namespace {
 /// Inputs ids [batch, seq] and mask [batch, seq + 1], a shared table [seq, 4], and a guard on seq.
@@ -25,9 +26,9 @@ class BatchesTest : public testing::Test {
 protected:
   BatchesTest() {
     program.symbols = {"batch", "seq"};
-    program.inputs = {{"ids", BRAID_F64, {expr("batch"), expr("seq")}, true},
-                      {"mask", BRAID_F64, {expr("batch"), expr("seq + 1")}, true},
-                      {"table", BRAID_F64, {expr("seq"), expr("4")}, false}};
+    program.inputs = {{"ids", BRAID_F64, {expr("batch"), expr("seq")}, stack},
+                      {"mask", BRAID_F64, {expr("batch"), expr("seq + 1")}, stack},
+                      {"table", BRAID_F64, {expr("seq"), expr("4")}, shared}};
     program.microbatches = 2;
   }
 
@@ -102,7 +103,7 @@ TEST_F(BatchesTest, RefusesShapesThatDoNotFit) {
 }
 
 TEST_F(BatchesTest, NothingToDivide) {
-  program.inputs = {{"table", BRAID_F64, {expr("seq"), expr("4")}, false}};
+  program.inputs = {{"table", BRAID_F64, {expr("seq"), expr("4")}, shared}};
   program.symbols = {"seq"};
   expectPart(divideError({{3, 4}}), "no input holds samples");
   program.microbatches = 1;
@@ -177,7 +178,7 @@ TEST_F(BatchesTest, UnalignedDataIsCopied) {
   double x[] = {1.5, 2.5};
   ASSERT_TRUE(writer->write("a", 1) && writer->write(x, sizeof x) && writer->finish());
   program.symbols = {"n"};
-  program.inputs = {{"x", BRAID_F64, {expr("n")}, true}};
+  program.inputs = {{"x", BRAID_F64, {expr("n")}, stack}};
   plan::Result<Batches> batches = Batches::open(program, path, 1);
   ASSERT_TRUE(batches) << batches.error();
   for (int m = 0; m < 2; ++m) {

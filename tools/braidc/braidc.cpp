@@ -130,6 +130,9 @@ static bool applyPlanInputs(std::vector<braid::InputSpec> &inputs) {
            ": the model's example has no input '" + entry.name + "'" + braid::plan::suggest(entry.name, names));
       return false;
     }
+    // The data may hold offsets that say whose the rows are and that the model has no use for.
+    inputs[at - names.begin()].divides =
+        entry.collate && entry.collate->kind == braid::plan::CollateRule::Kind::Offsets;
     if (entry.dims.empty())
       continue;
     std::string text = entry.name + ": ";

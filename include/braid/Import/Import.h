@@ -33,6 +33,8 @@ struct InputSpec {
   /// For each dim a size expression, such as "batch", "32" or "4*groups"; empty: chosen by import, see
   /// lib/Import/InputDims.h.
   std::vector<std::string> dims;
+  /// It only says how other inputs divide: where forward() has no such argument, @main takes it and nothing reads it.
+  bool divides = false;
 };
 
 /// The inputs of a file whose tensors are named step<N>/<input>. Sizes are those of step 0.

@@ -31,49 +31,11 @@ const PlanComponent *PlanFile::componentOf(std::string_view modulePath) const {
 using namespace yaml;
 
 namespace {
-CollateRule readCollate(const YAML::Node &node, const std::string &what) {
-  static const std::vector<std::string> names = {"stack", "pad", "concat", "offsets", "index_into", "shared"};
-  std::string text = textOf(node, what), argument;
-  std::string name = text.substr(0, text.find('('));
-  bool hasArgument = name.size() < text.size();
-  if (hasArgument) {
-    if (text.back() != ')')
-      fail(node, what + " '" + text + "' lacks its closing parenthesis");
-    argument = text.substr(name.size() + 1, text.size() - name.size() - 2);
-  }
-  auto at = std::find(names.begin(), names.end(), name);
-  if (at == names.end())
-    fail(node, "unknown " + what + " '" + text + "'" + suggest(name, names));
-  CollateRule rule;
-  rule.kind = static_cast<CollateRule::Kind>(at - names.begin());
-  switch (rule.kind) {
-  case CollateRule::Kind::Stack:
-  case CollateRule::Kind::Shared:
-    if (hasArgument)
-      fail(node, what + " " + name + " takes no argument");
-    break;
-  case CollateRule::Kind::Pad: {
-    std::optional<double> value = parseNumber(argument);
-    if (!value)
-      fail(node, what + " pad needs the number that it fills with, as in pad(0)");
-    rule.value = *value;
-    break;
-  }
-  case CollateRule::Kind::Concat: {
-    std::optional<int64_t> dim = hasArgument ? parseInteger(argument) : 0;
-    if (!dim || *dim < 0 || *dim > 15)
-      fail(node, what + " concat's dim must be between 0 and 15, as in concat(0)");
-    rule.dim = static_cast<int>(*dim);
-    break;
-  }
-  case CollateRule::Kind::Offsets:
-  case CollateRule::Kind::IndexInto:
-    if (argument.empty())
-      fail(node, what + " " + name + " needs the input that it counts, as in " + name + "(pixel_values)");
-    rule.input = argument;
-    break;
-  }
-  return rule;
+CollateRule readCollate(const YAML::Node &node) {
+  Result<CollateRule> rule = CollateRule::parse(textOf(node, "collate rule"));
+  if (!rule)
+    fail(node, rule.error());
+  return *rule;
 }
 
 PlanInput readInput(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
@@ -83,7 +45,7 @@ PlanInput readInput(const std::string &name, const YAML::Node &key, const YAML::
   std::string what = "input '" + name + "'";
   readKeys(node, what, {"dims", "collate"}, [&](const std::string &entry, const YAML::Node &value) {
     if (entry == "collate") {
-      input.collate = readCollate(value, "collate rule");
+      input.collate = readCollate(value);
       return;
     }
     if (!value.IsSequence())

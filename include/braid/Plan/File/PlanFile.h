@@ -10,7 +10,7 @@
 //
 //   inputs:
 //     input_ids:  {dims: [batch, seq], collate: pad(0)}      stack, pad(VALUE), concat, concat(DIM), offsets(INPUT),
-//     cu_seqlens: {dims: [segments], collate: offsets(pixels)}   index_into(INPUT), shared
+//     cu_seqlens: {dims: [segments + 1], collate: offsets(pixels)}   index_into(INPUT, DIMS), shared   docs/Samples.md
 //   components:                     modules are patterns (Text.h); the first that matches wins
 //     vision:   {modules: [net.vision], mesh: {ranks: [0-3], axes: {dp: 4}}, frozen: true}
 //     language: {modules: ["*"], mesh: {ranks: [4-7], axes: {pp: 2, tp: 2}}, layout: {sequence_parallel: true}}
@@ -29,6 +29,7 @@
 #ifndef BRAID_PLAN_FILE_PLANFILE_H
 #define BRAID_PLAN_FILE_PLANFILE_H
 
+#include "braid/Plan/Collate/CollateRule.h"
 #include "braid/Plan/Expr/Expr.h"
 #include "braid/Plan/Mesh/Mesh.h"
 #include "braid/Plan/Support/Result.h"
@@ -47,15 +48,6 @@ inline constexpr int maxMicrobatches = 1 << 16;
 /// Where something is written, for diagnostics that come later. Lines and columns count from 1; 0 is unknown.
 struct PlanLocation {
   int line = 0, column = 0;
-};
-
-/// How micro-batches are cut from an input and samples are joined in it.
-struct CollateRule {
-  enum class Kind { Stack, Pad, Concat, Offsets, IndexInto, Shared };
-  Kind kind = Kind::Stack;
-  double value = 0;  // Pad: what fills
-  int dim = 0;       // Concat
-  std::string input; // Offsets, IndexInto: the input that it speaks of
 };
 
 struct PlanInput {

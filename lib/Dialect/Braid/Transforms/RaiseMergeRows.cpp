@@ -59,10 +59,10 @@ private:
       return true;
     while (auto cast = mask.getDefiningOp<ToOp>())
       mask = cast.getSelf();
-    auto expand = mask.getDefiningOp<ExpandOp>();
-    if (!expand)
+    Operation *expand = mask.getDefiningOp();
+    if (!isa_and_present<ExpandOp, ExpandAsOp>(expand))
       return false;
-    FailureOr<TensorShape> from = shapes.shapeOf(expand.getSelf());
+    FailureOr<TensorShape> from = shapes.shapeOf(expand->getOperand(0));
     return succeeded(from) && from->rank() > 0 && ShapeAnalysis::isOne(from->dims.back());
   }
 };

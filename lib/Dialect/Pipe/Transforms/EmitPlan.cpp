@@ -7,6 +7,7 @@
 
 #include "PlanSupport.h"
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Collate.h"
 #include "braid/Dialect/Braid/IR/ElementTypes.h"
 #include "braid/Dialect/Pipe/Transforms/Passes.h"
 #include "braid/Plan/File/PlanFile.h"
@@ -15,8 +16,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
-
-#include <cctype>
 
 using namespace mlir;
 
@@ -104,43 +103,22 @@ private:
   }
 
   LogicalResult addInputs(json::Object &plan) {
+    FailureOr<CollatedInputs> collated = getCollatedInputs(main);
+    if (failed(collated))
+      return failure();
     json::Array array;
-    StringRef batch; // the dim that counts samples: the first input's dim 0
-    for (unsigned number = 0; number < main.getNumArguments(); ++number) {
-      auto name = main.getArgAttrOfType<StringAttr>(number, inputAttrName);
-      if (!name)
-        continue;
-      auto type = cast<RankedTensorType>(main.getArgumentTypes()[number]);
+    for (auto [input, argument] : llvm::zip(collated->inputs, collated->arguments)) {
+      auto type = cast<RankedTensorType>(main.getArgumentTypes()[argument]);
       std::optional<StringRef> dtype = dtypeName(type.getElementType());
       if (!dtype)
-        return main.emitError() << "input '" << name.getValue() << "' has element type " << type.getElementType()
+        return main.emitError() << "input '" << input.name << "' has element type " << type.getElementType()
                                 << ", which the runtime has no name for";
       json::Array dims;
-      if (auto attr = main.getArgAttrOfType<ArrayAttr>(number, dimsAttrName))
-        dims = strings(attr);
-      else
-        for (int64_t size : type.getShape())
-          dims.push_back(std::to_string(size));
-      StringRef first = dims.empty() ? StringRef() : *dims.front().getAsString();
-      if (batch.empty() && !first.empty() && !std::isdigit(static_cast<unsigned char>(first.front())))
-        batch = cast<StringAttr>(main.getArgAttrOfType<ArrayAttr>(number, dimsAttrName)[0]).getValue();
-      bool stack = !first.empty() && first == batch;
-      if (file)
-        for (const plan::PlanInput &entry : file->inputs)
-          if (entry.name == name.getValue() && entry.collate) {
-            bool asked = entry.collate->kind == plan::CollateRule::Kind::Stack;
-            if (asked && !stack)
-              return emitError(FileLineColLoc::get(module.getContext(), file->name, entry.location.line,
-                                                   entry.location.column))
-                     << "input '" << entry.name << "' cannot be stacked: its dim 0 is '" << first
-                     << "' and the samples are counted by '" << batch << "'; give both the same name in dims";
-            stack = asked;
-          }
-      inputNumber[name.getValue()] = array.size();
-      array.push_back(json::Object{{"name", name.getValue()},
-                                   {"dtype", *dtype},
-                                   {"collate", stack ? "stack" : "shared"},
-                                   {"dims", std::move(dims)}});
+      for (const plan::Expr &size : input.dims)
+        dims.push_back(size.str());
+      inputNumber[input.name] = array.size();
+      array.push_back(json::Object{
+          {"name", input.name}, {"dtype", *dtype}, {"collate", input.rule.str()}, {"dims", std::move(dims)}});
     }
     plan["inputs"] = std::move(array);
     return success();

@@ -26,10 +26,6 @@ LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &f
     emitPlanError(context, file, at) << "'" << key << "' is not compiled yet: " << instead;
     supported = false;
   };
-  for (const plan::PlanInput &input : file.inputs)
-    refuse(input.collate && input.collate->kind != plan::CollateRule::Kind::Stack &&
-               input.collate->kind != plan::CollateRule::Kind::Shared,
-           "inputs." + input.name + ".collate", "stack and shared are; pad and join in the data", input.location);
   for (const plan::PlanComponent &component : file.components)
     refuse(component.sequenceParallel, "components." + component.name + ".layout", "leave it out", component.location);
   if (file.schedule) {

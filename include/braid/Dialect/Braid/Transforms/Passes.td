@@ -20,6 +20,20 @@ def Freeze : Pass<"braid-freeze", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numFrozen", "frozen", "Parameters frozen">];
 }
 
+def AssignCollateRules : Pass<"braid-assign-collate-rules", "::mlir::ModuleOp"> {
+  let summary = "Gives the inputs of @main the collate rules of the plan";
+  let description = [{
+    Says by `braid.collate` how an input divides among micro-batches (docs/Samples.md), and checks that the rules fit
+    the inputs and each other. An input without a rule is stacked where its dim 0 counts the samples, else shared.
+    ```mlir
+    func.func @main(%x: tensor<?x12xf64> {braid.input = "pixels", braid.dims = ["patches", "12"]})           // before
+    func.func @main(%x: tensor<?x12xf64> {braid.input = "pixels", braid.dims = ["patches", "12"],
+                                          braid.collate = "concat(0)"})                                     // after
+    ```
+  }];
+  let options = [Option<"planFile", "plan", "std::string", "\"\"", "plan.yaml">];
+}
+
 def InlineModules : Pass<"braid-inline-modules", "::mlir::ModuleOp"> {
   let summary = "Inlines the functions of module calls into @main";
   let description = [{
