@@ -178,6 +178,11 @@ static Answer reverseSubtract(Aten &aten, const Call &call) {
   return Results{aten.call("aten::sub.Tensor", {call.args[1], call.args[0], call.args[2]})};
 }
 
+static Answer argsort(Aten &aten, const Call &call) {
+  const c10::FunctionSchema &sort = c10::Dispatcher::singleton().findSchemaOrThrow("aten::sort", "").schema();
+  return Results{aten.run(Call(sort, call.args))[1]};
+}
+
 static Answer square(Aten &aten, const Call &call) {
   return Results{aten.call("aten::pow.Tensor_Scalar", {call.args[0], c10::IValue(2)})};
 }
@@ -347,6 +352,7 @@ static Rewrites makeRewrites() {
       {"aten::slice.Tensor", slice},
       {"aten::select_scatter", selectScatter},
       {"aten::rsub.Tensor", reverseSubtract},
+      {"aten::argsort", argsort},
       {"aten::square", square},
       {"aten::min.other", minimum},
       {"aten::max.other", maximum},

@@ -133,6 +133,49 @@ TEST_F(BatchesTest, SlicesAndWrapsAround) {
   EXPECT_EQ(static_cast<double *>(batches->slice(program, batches->step(1), 0, 0)->data())[0], 5.0);
 }
 
+TEST_F(BatchesTest, PadsToTheLongestAndToTheProgram) {
+  program.inputs = {{"ids", BRAID_F64, {expr("batch"), expr("seq")}, *plan::CollateRule::parse("pad(0)")},
+                    {"labels", BRAID_F64, {expr("batch"), expr("seq")}, *plan::CollateRule::parse("pad(-100)")},
+                    {"mask", BRAID_F64, {expr("batch"), expr("2"), expr("5")}, *plan::CollateRule::parse("pad(1)")}};
+  std::vector<NamedTensor> tensors = {tensor("step0/ids", {3, 4}), tensor("step0/labels", {3, 2}),
+                                      tensor("step0/mask", {3, 2, 3})};
+  ASSERT_EQ(openError(tensors), "");
+  plan::Result<Batches> batches = Batches::open(program, folder / "batch.safetensors", 1);
+  ASSERT_TRUE(batches) << batches.error();
+  const Batches::Step &step = batches->step(0);
+  EXPECT_EQ(step.microbatches[1].symbols, (std::vector<int64_t>{1, 4}));
+  auto valuesOf = [&](int input, int microbatch) {
+    Tensor part = *batches->slice(program, step, input, microbatch);
+    const double *data = static_cast<const double *>(part.data());
+    return std::vector<double>(data, data + part.numel());
+  };
+  const std::vector<double> &ids = tensors[0].values, &labels = tensors[1].values, &mask = tensors[2].values;
+  EXPECT_EQ(valuesOf(0, 1), std::vector<double>(ids.begin() + 8, ids.end()));
+  EXPECT_EQ(valuesOf(1, 0),
+            (std::vector<double>{labels[0], labels[1], -100, -100, labels[2], labels[3], -100, -100}));
+  EXPECT_EQ(valuesOf(2, 1),
+            (std::vector<double>{mask[12], mask[13], mask[14], 1, 1, mask[15], mask[16], mask[17], 1, 1}));
+  tensors[2] = tensor("step0/mask", {3, 2, 6});
+  expectPart(openError(tensors), "dim 2 of input 'mask' is 6 and must be 5");
+}
+
+TEST_F(BatchesTest, SlicesAnInnerDim) {
+  program.inputs = {{"ids", BRAID_F64, {expr("batch"), expr("seq")}, stack},
+                    {"position", BRAID_F64, {expr("2"), expr("2*batch"), expr("seq")},
+                     *plan::CollateRule::parse("concat(1)")}};
+  std::vector<NamedTensor> tensors = {tensor("step0/ids", {3, 2}), tensor("step0/position", {2, 6, 2})};
+  ASSERT_EQ(openError(tensors), "");
+  plan::Result<Batches> batches = Batches::open(program, folder / "batch.safetensors", 1);
+  ASSERT_TRUE(batches) << batches.error();
+  Tensor part = *batches->slice(program, batches->step(0), 1, 1); // the third of three samples
+  EXPECT_EQ(part.sizes(), (std::vector<int64_t>{2, 2, 2}));
+  const double *data = static_cast<const double *>(part.data()), *all = tensors[1].values.data();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(data[i], all[8 + i]);
+    EXPECT_EQ(data[4 + i], all[12 + 8 + i]);
+  }
+}
+
 TEST_F(BatchesTest, RefusesFilesBeforeTheFirstStep) {
   NamedTensor ids = tensor("step0/ids", {4, 3}), mask = tensor("step0/mask", {4, 4}),
               table = tensor("step0/table", {3, 4});

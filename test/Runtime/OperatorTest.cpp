@@ -19,7 +19,9 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -144,6 +146,26 @@ TEST_F(OperatorTest, AbsentTensorsAndLists) {
   braid_value indices{BRAID_TENSOR_LIST, 2, {}};
   indices.as.tensors = places;
   expectSame(call("aten::index.Tensor", "self,indices", {tensor(a), indices}), a.index_select(1, index));
+}
+
+TEST_F(OperatorTest, AttentionWithoutRows) {
+  for (auto [queries, keys] : {std::pair<int64_t, int64_t>{0, 0}, {0, 3}, {2, 0}}) {
+    at::Tensor query = at::randn({1, 2, queries, 4}, at::kDouble), key = at::randn({1, 2, keys, 4}, at::kDouble);
+    std::vector<at::Tensor> results = call("aten::_scaled_dot_product_flash_attention_for_cpu", "query,key,value",
+                                              {tensor(query), tensor(key), tensor(key)}, 2);
+    // PyTorch's own choice for such sizes is the formula.
+    expectSame({results[0]}, std::get<0>(at::_scaled_dot_product_attention_math(query, key, key)));
+    EXPECT_EQ(results[1].sizes(), (std::vector<int64_t>{1, 2, queries}));
+    std::vector<at::Tensor> gradients = call(
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+        "grad_out,query,key,value,out,logsumexp,dropout_p,is_causal",
+        {tensor(results[0]), tensor(query), tensor(key), tensor(key), tensor(results[0]), tensor(results[1]), real(0),
+         integer(0)},
+        3);
+    expectSame({gradients[0]}, at::zeros_like(query));
+    expectSame({gradients[1]}, at::zeros_like(key));
+    expectSame({gradients[2]}, at::zeros_like(key));
+  }
 }
 
 TEST_F(OperatorTest, ListResultsCountTheirElements) {

@@ -3,6 +3,7 @@
     python packed.py make FOLDER                writes captions.pt, tokens.pt, batches, and plans with collate rules
     python packed.py compare FOLDER MODEL RUN   a run of three steps of SGD equals PyTorch's on whole batches
                      [--accumulate N]           a step takes N batches as one of their union
+    python packed.py images CASE                the zoo's qwen2_5_vl_dyn: packed.safetensors, with each text's images
 """
 
 import argparse
@@ -188,15 +189,28 @@ def compare(folder, name, run, accumulate):
     print(f"{name}: {STEPS} steps equal")
 
 
+def images(case):
+    """The batches with the cumulative number of images of each text, by their start tokens."""
+    batches = load_file(case / "batch.safetensors")
+    for key in [key for key in batches if key.endswith("/input_ids")]:
+        start = 128 - 7  # of the zoo's tiny vocabulary
+        counts = (batches[key] == start).sum(1).tolist()
+        assert sum(counts) == len(batches[key.replace("input_ids", "cu_seqlens")]) - 1, counts
+        batches[key.replace("input_ids", "images")] = offsets(counts)
+    save_file(batches, case / "packed.safetensors")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "compare"])
+    parser.add_argument("what", choices=["make", "compare", "images"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--accumulate", type=int, default=1)
     args = parser.parse_args()
     if args.what == "make":
         make(args.folder)
+    elif args.what == "images":
+        images(args.folder)
     else:
         compare(args.folder, args.rest[0], Path(args.rest[1]), args.accumulate)
 

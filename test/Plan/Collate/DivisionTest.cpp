@@ -186,7 +186,7 @@ TEST(Division, RefusesValuesThatDoNotCount) {
   expect([](Packed &p) { p.values[2] = {0, 2, 3, 8}; }, "begin at row 3 of 'pixels', whose rows come in groups of 2");
   expect([](Packed &p) { p.values[3] = {0, 2, 4}; }, "input 'cu_images' ends with 4, and 'cu_seqlens' has 3 segments");
   expect([](Packed &p) { p.values[4] = {0, 2, 6, 8}; }, "a segment may not belong to two samples");
-  expect([](Packed &p) { p.values[5][0] = 5; }, "input 'picks' has 5 at entry 0 in micro-batch 0");
+  expect([](Packed &p) { p.values[5][0] = 5; }, "input 'picks' has 3 at entry 1 in micro-batch 1");
   expect([](Packed &p) { p.values[5][2] = 8; }, "input 'picks' has 8 at entry 2 in micro-batch 1");
   expect([](Packed &p) { p.values[7] = {0, 2, 1, 3}; }, "name rows of their own sample");
   expect([](Packed &p) { p.shapes[8][1] = 6; }, "input 'position' has 6 rows in dim 1, and the samples have 4");

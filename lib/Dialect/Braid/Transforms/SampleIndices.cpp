@@ -60,7 +60,26 @@ Reason SampleAnalysis::visitOffsets(Operation *op) {
   return std::nullopt;
 }
 
+/// Sorted, values that name the micro-batches' own rows stand in the order of the micro-batches: each sorts its own.
+static bool sortsWithin(SortOp op, const SampleState &state) {
+  int64_t dim = wrap(op.getDim(), cast<RankedTensorType>(op.getSelf().getType()).getRank());
+  return !op.getDescending() && state.kind == SampleState::Samples && state.counts() && state.isWithin() &&
+         state.first.dim == dim && state.first.isPlain();
+}
+
 bool SampleAnalysis::visitIndexed(Operation *op) {
+  if (auto sort = dyn_cast<SortOp>(op)) {
+    SampleState state = stateOf(sort.getSelf());
+    if (!sortsWithin(sort, state))
+      return false;
+    state.edge = SampleState::None;
+    states[op->getResult(0)] = state;
+    state.shift = state.first.size();
+    state.low = 0;
+    state.high = -1;
+    states[op->getResult(1)] = state;
+    return true;
+  }
   auto layout = dyn_cast<LayoutOpInterface>(op);
   if (!layout || !isa<IndexOp, IndexSelectOp, GatherAlongOp, EmbeddingOp, IndexAddOp, IndexPutOp>(op))
     return false;
