@@ -198,3 +198,69 @@ module @second attributes {braid.symbols = {batch = 2 : i64}} {
     return %1 : tensor<f32>
   }
 }
+
+// -----
+
+// An expert layer sorts rows by a key, works on each, and puts them back ...
+
+// CHECK-LABEL: module @experts
+// CHECK-NOT: braid.whole_loss
+// CHECK: func.func @main
+module @experts attributes {braid.symbols = {batch = 4 : i64}} {
+  braid.param @w : tensor<3x4x4xf32> at 0 {requires_grad}
+  func.func @main(%x: tensor<?x4xf32> {braid.input = "x", braid.dims = ["batch", "4"]},
+                  %key: tensor<?xi64> {braid.input = "key", braid.dims = ["batch"]}) -> tensor<f32> {
+    %w = braid.get_param @w : tensor<3x4x4xf32>
+    %b = braid.symbol "batch"
+    %sorted, %order = braid.sort(self = %key, dim = -1, descending = false) : (tensor<?xi64>) -> (tensor<?xi64>, tensor<?xi64>)
+    %rows = braid.index(self = %x, indices = [%order]) : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+    %f = braid.to(self = %sorted, dtype = f32) : (tensor<?xi64>) -> tensor<?xf32>
+    %h = braid.aten "aten::histc"(%f) {constants = [unit, 3, 2], counts = array<i64: 1, 0, 0>, dims = [["3"]], kinds = array<i64: 0, 6, 10>, names = ["self", "bins", "max"]} : (tensor<?xf32>) -> tensor<3xf32>
+    %ends = braid.cumsum(self = %h, dim = 0, dtype = i32) : (tensor<3xf32>) -> tensor<3xi32>
+    %0 = braid.aten "aten::_grouped_mm"(%rows, %w, %ends) {constants = [unit, unit, unit], counts = array<i64: 1, 1, 1>, dims = [["a.0", "4"]], kinds = array<i64: 0, 0, 1>, names = ["self", "mat2", "offs"]} : (tensor<?x4xf32>, tensor<3x4x4xf32>, tensor<3xi32>) -> tensor<?x4xf32>
+    %z = braid.zeros_like(self = %order) : (tensor<?xi64>) -> tensor<?xi64>
+    %n = braid.arange(end = %b) : () -> tensor<?xi64>
+    %inverse = braid.index_put(self = %z, indices = [%order], values = %n, accumulate = false) : (tensor<?xi64>, tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
+    %back = braid.index(self = %0, indices = [%inverse]) : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+    %1 = braid.mul(self = %back, other = %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    %2 = braid.mean(self = %1) : (tensor<?x4xf32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// ... and sorted rows do not meet those that are in their places.
+
+// CHECK-LABEL: module @unordered
+// CHECK-SAME: braid.whole_loss = "braid.mul{{.*}} mixes samples"
+module @unordered attributes {braid.symbols = {batch = 4 : i64}} {
+  func.func @main(%x: tensor<?x4xf32> {braid.input = "x", braid.dims = ["batch", "4"]},
+                  %key: tensor<?xi64> {braid.input = "key", braid.dims = ["batch"]}) -> tensor<f32> {
+    %sorted, %order = braid.sort(self = %key, dim = -1, descending = false) : (tensor<?xi64>) -> (tensor<?xi64>, tensor<?xi64>)
+    %rows = braid.index(self = %x, indices = [%order]) : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+    %1 = braid.mul(self = %rows, other = %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    %2 = braid.mean(self = %1) : (tensor<?x4xf32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// Row numbers that a permutation sorts give its inverse: each micro-batch's own.
+
+// CHECK-LABEL: module @argsort
+// CHECK-NOT: braid.whole_loss
+// CHECK: func.func @main
+module @argsort attributes {braid.symbols = {rows = 7 : i64, texts = 2 : i64}} {
+  func.func @main(%x: tensor<?x4xf32> {braid.input = "x", braid.dims = ["rows", "4"], braid.collate = "concat(0)"},
+                  %cu: tensor<?xi64> {braid.input = "cu", braid.dims = ["texts + 1"], braid.collate = "offsets(x)"},
+                  %p: tensor<?xi64> {braid.input = "p", braid.dims = ["rows"], braid.collate = "index_into(p)"}) -> tensor<f32> {
+    %0 = braid.index(self = %x, indices = [%p]) : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+    %sorted, %inverse = braid.sort(self = %p, dim = -1, descending = false) : (tensor<?xi64>) -> (tensor<?xi64>, tensor<?xi64>)
+    %1 = braid.index(self = %0, indices = [%inverse]) : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+    %2 = braid.mul(self = %1, other = %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    %3 = braid.mean(self = %2) : (tensor<?x4xf32>) -> tensor<f32>
+    return %3 : tensor<f32>
+  }
+}

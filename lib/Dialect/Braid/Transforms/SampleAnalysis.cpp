@@ -131,6 +131,8 @@ Reason SampleAnalysis::checkDraws(Operation *op) {
   if (!drawsRandomNumbers(op))
     return std::nullopt;
   SampleState state = stateOf(op->getResult(0));
+  if (state.kind == SampleState::Samples && state.first.order)
+    return describe(op) + " draws random numbers for rows that " + describe(state.first.order) + " has sorted";
   if (state.kind == SampleState::Pairs || (state.kind == SampleState::Samples && !(state.first.unit == division.samples)))
     return describe(op) + " draws random numbers for rows that samples have more or less of (" +
            state.first.unit.str() + ")";
@@ -180,8 +182,10 @@ Reason SampleAnalysis::visitValues(Operation *op) {
     return visitSum(op, tensors);
   if (llvm::any_of(tensors, isKind(SampleState::Offsets)))
     return visitOffsets(op);
-  if (visitIndexed(op) || visitPairs(op))
+  if (visitOrdered(op) || visitIndexed(op) || visitPairs(op))
     return std::nullopt;
+  if (llvm::any_of(tensors, isKind(SampleState::Groups)))
+    return mixes(op, tensors);
   if (isa<MergeRowsOp, MaskedScatterOp>(op))
     return visitMerge(op);
   if (isa<ViewOp, ReshapeOp, FlattenOp, UnflattenOp>(op))
@@ -250,6 +254,9 @@ Reason SampleAnalysis::visitView(Operation *op) {
     for (int64_t dim = 0; dim < to->rank(); ++dim) {
       std::optional<Expr> outer = outside.exactQuotient(prefix);
       std::optional<Expr> inner = outer ? to->dims[dim].exactQuotient(*outer * along.unit) : std::nullopt;
+      // Rows that a sort has moved do not split.
+      if (inner && along.order && !(*outer == along.outer && *inner == along.inner))
+        return false;
       if (inner) {
         along.dim = dim;
         along.outer = *outer;
@@ -273,7 +280,7 @@ Reason SampleAnalysis::visitMerge(Operation *op) {
   SampleState self = stateOf(op->getOperand(0)), mask = stateOf(op->getOperand(1)), source = stateOf(op->getOperand(2));
   bool aligned = true;
   for (const SampleState &state : {self, mask, source})
-    aligned &= state.kind == SampleState::Samples && state.first.isPlain() && !state.counts();
+    aligned &= state.kind == SampleState::Samples && state.first.isPlain() && !state.first.order && !state.counts();
   aligned &= self.first.dim == 0 && source.first.dim == 0 && self.first.matches(mask.first);
   FailureOr<TensorShape> maskShape = shapes.shapeOf(op->getOperand(1)), selfShape = shapes.shapeOf(op->getOperand(0));
   aligned &= succeeded(maskShape) && succeeded(selfShape) &&
@@ -308,7 +315,8 @@ Reason SampleAnalysis::visitMapped(Operation *op, ArrayRef<Value> tensors) {
         break;
     }
   }
-  if (divided.size() > 2)
+  bool moved = llvm::any_of(divided, [](auto &entry) { return entry.second.order != nullptr; });
+  if (divided.size() > (moved ? 1 : 2))
     return mixes(op, tensors);
   for (auto [value, factors] : llvm::zip(op->getResults(), map->results)) {
     SampleState result;

@@ -50,6 +50,11 @@ private:
   /// What is known of the values of a result whose place is.
   Reason setValues(mlir::Operation *op, llvm::ArrayRef<mlir::Value> tensors, SampleState &result);
 
+  // SampleOrders.cpp
+  /// Whether an op sorts rows, works on sorted ones by their keys, or undoes a sort; if so its results are known.
+  bool visitOrdered(mlir::Operation *op);
+  bool sort(SortOp op);
+
   // SamplePairs.cpp
   /// Whether an op over pairs of rows has a rule of its own that holds.
   bool visitPairs(mlir::Operation *op);

@@ -14,6 +14,8 @@
 
 #include "braid/Dialect/Braid/IR/Describe.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace braid {
@@ -26,6 +28,14 @@ static int64_t wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : d
 static std::optional<int64_t> integerOf(Operation *op, StringRef name) {
   auto attr = op->getAttrOfType<IntegerAttr>(name);
   return attr ? std::optional<int64_t>(attr.getInt()) : std::nullopt;
+}
+
+/// The integer that all elements of a constant are.
+static std::optional<int64_t> integerOf(Value value) {
+  std::optional<double> number = constantOf(value);
+  return number && *number == std::floor(*number) && std::abs(*number) < SampleState::unbounded
+             ? std::optional<int64_t>(static_cast<int64_t>(*number))
+             : std::nullopt;
 }
 
 /// The ends of the segments, their beginnings, or their lengths.
@@ -60,26 +70,7 @@ Reason SampleAnalysis::visitOffsets(Operation *op) {
   return std::nullopt;
 }
 
-/// Sorted, values that name the micro-batches' own rows stand in the order of the micro-batches: each sorts its own.
-static bool sortsWithin(SortOp op, const SampleState &state) {
-  int64_t dim = wrap(op.getDim(), cast<RankedTensorType>(op.getSelf().getType()).getRank());
-  return !op.getDescending() && state.kind == SampleState::Samples && state.counts() && state.isWithin() &&
-         state.first.dim == dim && state.first.isPlain();
-}
-
 bool SampleAnalysis::visitIndexed(Operation *op) {
-  if (auto sort = dyn_cast<SortOp>(op)) {
-    SampleState state = stateOf(sort.getSelf());
-    if (!sortsWithin(sort, state))
-      return false;
-    state.edge = SampleState::None;
-    states[op->getResult(0)] = state;
-    state.shift = state.first.size();
-    state.low = 0;
-    state.high = -1;
-    states[op->getResult(1)] = state;
-    return true;
-  }
   auto layout = dyn_cast<LayoutOpInterface>(op);
   if (!layout || !isa<IndexOp, IndexSelectOp, GatherAlongOp, EmbeddingOp, IndexAddOp, IndexPutOp>(op))
     return false;
@@ -87,7 +78,7 @@ bool SampleAnalysis::visitIndexed(Operation *op) {
   SampleState read = stateOf(self);
   auto names = [&](const SampleState &index, int64_t dim) {
     return index.kind == SampleState::Samples && read.kind == SampleState::Samples && read.first.dim == dim &&
-           read.first.isPlain() && index.shift == read.first.size() && index.isWithin();
+           read.first.isPlain() && !read.first.order && index.shift == read.first.size() && index.isWithin();
   };
 
   // Rows are added or written where the indices say.
@@ -174,6 +165,12 @@ Reason SampleAnalysis::setValues(Operation *op, ArrayRef<Value> tensors, SampleS
       counting.push_back(state);
   if (counting.empty())
     return std::nullopt;
+  if (isa<ZerosLikeOp, OnesLikeOp, FullLikeOp>(op)) {
+    result.first.order = nullptr;
+    return std::nullopt;
+  }
+  if (llvm::any_of(counting, [](const SampleState &state) { return state.inverseOf != nullptr; }))
+    return countsRows(op, counting[0]);
   bool comparison = isa<EqOp, NeOp, LtOp, LeOp, GtOp, GeOp>(op);
   if (result.kind == SampleState::Pairs) {
     // compare() has said what is known.
@@ -203,8 +200,10 @@ Reason SampleAnalysis::setValues(Operation *op, ArrayRef<Value> tensors, SampleS
       result.edge = SampleState::None;
       return std::nullopt;
     }
-  if (isa<MulScalarOp, FloorDivideScalarOp, RemainderScalarOp>(op) && isa<IntegerType>(elementType))
-    if (std::optional<int64_t> by = integerOf(op, "other"); by && *by > 0 && *by < SampleState::unbounded) {
+  bool divides = isa<FloorDivideScalarOp, FloorDivideOp>(op);
+  if ((divides || isa<MulScalarOp, RemainderScalarOp>(op)) && isa<IntegerType>(elementType))
+    if (std::optional<int64_t> by = isa<FloorDivideOp>(op) ? integerOf(tensors[1]) : integerOf(op, "other");
+        by && *by > 0 && *by < SampleState::unbounded) {
       std::optional<Expr> parts = first.shift.exactQuotient(Expr(*by));
       bool bounded = first.low > -SampleState::unbounded / 2 && first.high < SampleState::unbounded / 2;
       auto floor = [&](int64_t value) { return value >= 0 ? value / *by : -((-value + *by - 1) / *by); };
@@ -214,7 +213,7 @@ Reason SampleAnalysis::setValues(Operation *op, ArrayRef<Value> tensors, SampleS
           result.low = first.low * *by, result.high = first.high * *by;
         return std::nullopt;
       }
-      if (isa<FloorDivideScalarOp>(op) && parts) {
+      if (divides && parts) {
         result.shift = *parts;
         if (bounded)
           result.low = floor(first.low), result.high = floor(first.high);

@@ -18,8 +18,7 @@ using namespace mlir;
 
 namespace braid {
 
-/// The value of all elements of a constant.
-static std::optional<double> constantOf(Value value) {
+std::optional<double> constantOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<ToOp, ExpandOp, ViewOp, UnsqueezeOp, DetachOp>(op)) {
       value = op->getOperand(0);

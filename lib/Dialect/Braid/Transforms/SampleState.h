@@ -15,6 +15,7 @@
 
 #include "braid/Plan/Expr/Expr.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 
 #include <limits>
@@ -27,12 +28,13 @@ struct Along {
   int64_t dim = 0;
   plan::Expr unit;
   plan::Expr outer = plan::Expr(1), inner = plan::Expr(1);
+  mlir::Operation *order = nullptr; // the sort that moved the rows, each micro-batch's among themselves
 
   plan::Expr size() const { return outer * unit * inner; }
   bool isPlain() const { return outer.constant() == 1; }
   /// Whether two dims hold the same rows in the same order.
   bool matches(const Along &other) const {
-    return unit == other.unit && outer == other.outer && inner == other.inner;
+    return unit == other.unit && outer == other.outer && inner == other.inner && order == other.order;
   }
 };
 
@@ -52,6 +54,7 @@ struct SampleState {
     Samples, // one dim holds the samples' rows in order
     Offsets, // cumulative lengths: an entry for each of the unit, and one more
     Pairs,   // two dims do; a micro-batch has its own block on the diagonal
+    Groups,  // how many sorted rows have each key, or where each key's rows end
     Sum      // a sum over all samples, on its way to the loss
   };
   Kind kind = Free;
@@ -69,7 +72,9 @@ struct SampleState {
   Apart apart = Apart::Unknown;
   mlir::Operation *origin = nullptr; // of Pairs: where two rows met
 
-  bool counts() const { return !(shift == plan::Expr(0)); }
+  mlir::Operation *inverseOf = nullptr; // values that say where a sort has put each row
+
+  bool counts() const { return inverseOf || !(shift == plan::Expr(0)); }
   /// Whether the values name the micro-batch's own rows.
   bool isWithin() const { return low >= 0 && high < 0; }
   void forgetValues() {
@@ -77,11 +82,14 @@ struct SampleState {
     low = -unbounded;
     high = unbounded;
     edge = None;
+    inverseOf = nullptr;
   }
 };
 
 /// The number of a Scalar argument, if it is there.
 std::optional<double> scalarOf(mlir::Operation *op, llvm::StringRef name);
+/// The value of all elements of a constant.
+std::optional<double> constantOf(mlir::Value value);
 /// Whether add and sub take their second operand as it is.
 inline bool isUnscaled(mlir::Operation *op) { return scalarOf(op, "alpha").value_or(1) == 1; }
 
