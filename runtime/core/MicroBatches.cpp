@@ -103,8 +103,7 @@ static plan::Status bindSymbols(const Program &program, const std::vector<std::v
   return {};
 }
 
-std::vector<std::vector<int64_t>> runtime::padShapes(const Program &program,
-                                                     std::vector<std::vector<int64_t>> shapes) {
+std::vector<std::vector<int64_t>> runtime::padShapes(const Program &program, std::vector<std::vector<int64_t>> shapes) {
   auto forEachDim = [&](auto each) {
     for (size_t i = 0; i < shapes.size(); ++i)
       if (const Input &input = program.inputs[i];
@@ -142,9 +141,8 @@ static plan::Result<int64_t> countSamples(const Program &program, const plan::Di
   return samples;
 }
 
-plan::Result<std::vector<MicroBatch>> runtime::divide(const Program &program,
-                                                      const std::vector<std::vector<int64_t>> &shapes,
-                                                      const plan::ReadValues &read) {
+plan::Result<std::vector<MicroBatch>>
+runtime::divide(const Program &program, const std::vector<std::vector<int64_t>> &shapes, const plan::ReadValues &read) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Input &input = program.inputs[i];
     if (shapes[i].size() == input.dims.size())
@@ -174,8 +172,7 @@ plan::Result<std::vector<MicroBatch>> runtime::divide(const Program &program,
   std::vector<int64_t> bounds = {0};
   for (int m = 0; m < count; ++m)
     bounds.push_back(samples < 0 ? 0 : bounds.back() + samples / count + (m < samples % count));
-  plan::Result<std::vector<std::vector<plan::InputCut>>> cuts =
-      plan::cutInputs(inputs, division, shapes, bounds, read);
+  plan::Result<std::vector<std::vector<plan::InputCut>>> cuts = plan::cutInputs(inputs, division, shapes, bounds, read);
   if (!cuts)
     return plan::Error{cuts.error()};
   std::vector<MicroBatch> result(count);

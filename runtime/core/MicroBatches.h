@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From a step's inputs to micro-batches: which samples each holds, which rows of each input, and what the symbols are in
-// it. Shapes and offsets alone decide, so every rank finds the same and a whole file can be checked before the first
+// From a step's inputs to micro-batches: which samples each holds, which rows of each input, and what the symbols are
+// in it. Shapes and offsets alone decide, so every rank finds the same and a whole file can be checked before the first
 // step.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ namespace braid::runtime {
 struct MicroBatch {
   int64_t begin = 0, samples = 0;
   std::vector<plan::InputCut> cuts; // of each input that is divided
-  std::vector<int64_t> symbols;   // in the plan's order
+  std::vector<int64_t> symbols;     // in the plan's order
 };
 
 /// What the inputs with collate rule pad are filled up to: the size that the program has for a dim, or the largest

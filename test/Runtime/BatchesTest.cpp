@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Text.h"
 #include "runtime/data/Batches.h"
 #include "TestFiles.h"
+#include "runtime/core/Text.h"
 
 #include <gtest/gtest.h>
 
@@ -151,8 +151,7 @@ TEST_F(BatchesTest, PadsToTheLongestAndToTheProgram) {
   };
   const std::vector<double> &ids = tensors[0].values, &labels = tensors[1].values, &mask = tensors[2].values;
   EXPECT_EQ(valuesOf(0, 1), std::vector<double>(ids.begin() + 8, ids.end()));
-  EXPECT_EQ(valuesOf(1, 0),
-            (std::vector<double>{labels[0], labels[1], -100, -100, labels[2], labels[3], -100, -100}));
+  EXPECT_EQ(valuesOf(1, 0), (std::vector<double>{labels[0], labels[1], -100, -100, labels[2], labels[3], -100, -100}));
   EXPECT_EQ(valuesOf(2, 1),
             (std::vector<double>{mask[12], mask[13], mask[14], 1, 1, mask[15], mask[16], mask[17], 1, 1}));
   tensors[2] = tensor("step0/mask", {3, 2, 6});
@@ -160,9 +159,9 @@ TEST_F(BatchesTest, PadsToTheLongestAndToTheProgram) {
 }
 
 TEST_F(BatchesTest, SlicesAnInnerDim) {
-  program.inputs = {{"ids", BRAID_F64, {expr("batch"), expr("seq")}, stack},
-                    {"position", BRAID_F64, {expr("2"), expr("2*batch"), expr("seq")},
-                     *plan::CollateRule::parse("concat(1)")}};
+  program.inputs = {
+      {"ids", BRAID_F64, {expr("batch"), expr("seq")}, stack},
+      {"position", BRAID_F64, {expr("2"), expr("2*batch"), expr("seq")}, *plan::CollateRule::parse("concat(1)")}};
   std::vector<NamedTensor> tensors = {tensor("step0/ids", {3, 2}), tensor("step0/position", {2, 6, 2})};
   ASSERT_EQ(openError(tensors), "");
   plan::Result<Batches> batches = Batches::open(program, folder / "batch.safetensors", 1);

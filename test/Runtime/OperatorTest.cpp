@@ -9,6 +9,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
@@ -19,7 +20,6 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
@@ -152,16 +152,15 @@ TEST_F(OperatorTest, AttentionWithoutRows) {
   for (auto [queries, keys] : {std::pair<int64_t, int64_t>{0, 0}, {0, 3}, {2, 0}}) {
     at::Tensor query = at::randn({1, 2, queries, 4}, at::kDouble), key = at::randn({1, 2, keys, 4}, at::kDouble);
     std::vector<at::Tensor> results = call("aten::_scaled_dot_product_flash_attention_for_cpu", "query,key,value",
-                                              {tensor(query), tensor(key), tensor(key)}, 2);
+                                           {tensor(query), tensor(key), tensor(key)}, 2);
     // PyTorch's own choice for such sizes is the formula.
     expectSame({results[0]}, std::get<0>(at::_scaled_dot_product_attention_math(query, key, key)));
     EXPECT_EQ(results[1].sizes(), (std::vector<int64_t>{1, 2, queries}));
-    std::vector<at::Tensor> gradients = call(
-        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-        "grad_out,query,key,value,out,logsumexp,dropout_p,is_causal",
-        {tensor(results[0]), tensor(query), tensor(key), tensor(key), tensor(results[0]), tensor(results[1]), real(0),
-         integer(0)},
-        3);
+    std::vector<at::Tensor> gradients = call("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+                                             "grad_out,query,key,value,out,logsumexp,dropout_p,is_causal",
+                                             {tensor(results[0]), tensor(query), tensor(key), tensor(key),
+                                              tensor(results[0]), tensor(results[1]), real(0), integer(0)},
+                                             3);
     expectSame({gradients[0]}, at::zeros_like(query));
     expectSame({gradients[1]}, at::zeros_like(key));
     expectSame({gradients[2]}, at::zeros_like(key));

@@ -156,7 +156,8 @@ private:
                      ", and cumulative lengths never fall"};
     if (offsets->back() != rows)
       return Error{name(input) + " ends with " + std::to_string(offsets->back()) + ", and '" + inputs[target].name +
-                   "' has " + std::to_string(rows) + (inputs[target].rule.kind == Kind::Offsets ? " segments" : " rows")};
+                   "' has " + std::to_string(rows) +
+                   (inputs[target].rule.kind == Kind::Offsets ? " segments" : " rows")};
     return {};
   }
 
@@ -215,8 +216,7 @@ private:
 };
 } // namespace
 
-Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs,
-                                                     const Division &division,
+Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs, const Division &division,
                                                      const std::vector<std::vector<int64_t>> &shapes,
                                                      const std::vector<int64_t> &bounds, const ReadValues &read) {
   return Cutter(inputs, division, shapes, bounds, read).run();

@@ -31,9 +31,8 @@ TEST(CollateRule, ReadsWhatItWrites) {
   EXPECT_EQ(CollateRule::parse("concat")->str(), "concat(0)");
   EXPECT_EQ(CollateRule::parse("index_into( x , 2 )")->str(), "index_into(x, 2)");
   const std::pair<const char *, const char *> wrong[] = {
-      {"stak", "did you mean 'stack'?"},       {"pad", "needs the number"},
-      {"concat(-1)", "between 0 and 15"},      {"offsets()", "needs the input"},
-      {"stack(1)", "takes no argument"},       {"pad(1", "closing parenthesis"},
+      {"stak", "did you mean 'stack'?"},       {"pad", "needs the number"},       {"concat(-1)", "between 0 and 15"},
+      {"offsets()", "needs the input"},        {"stack(1)", "takes no argument"}, {"pad(1", "closing parenthesis"},
       {"index_into(x, 0)", "1 to 15 leading"}, {"", "unknown collate rule"}};
   for (auto [text, words] : wrong) {
     Result<CollateRule> rule = CollateRule::parse(text);
@@ -62,16 +61,15 @@ struct Packed {
 };
 
 const std::vector<CollatedInput> &inputs() {
-  static const std::vector<CollatedInput> all = {
-      input("ids", {"batch", "3"}, "stack"),
-      input("pixels", {"2*groups", "2"}, "concat"),
-      input("cu_seqlens", {"images + 1"}, "offsets(pixels)"),
-      input("cu_images", {"batch + 1"}, "offsets(cu_seqlens)"),
-      input("cu_windows", {"windows + 1"}, "offsets(pixels)"),
-      input("picks", {"picks"}, "index_into(pixels)"),
-      input("words", {"words"}, "index_into(ids, 2)"),
-      input("order", {"groups"}, "index_into(order)"),
-      input("position", {"2", "2*batch"}, "concat(1)")};
+  static const std::vector<CollatedInput> all = {input("ids", {"batch", "3"}, "stack"),
+                                                 input("pixels", {"2*groups", "2"}, "concat"),
+                                                 input("cu_seqlens", {"images + 1"}, "offsets(pixels)"),
+                                                 input("cu_images", {"batch + 1"}, "offsets(cu_seqlens)"),
+                                                 input("cu_windows", {"windows + 1"}, "offsets(pixels)"),
+                                                 input("picks", {"picks"}, "index_into(pixels)"),
+                                                 input("words", {"words"}, "index_into(ids, 2)"),
+                                                 input("order", {"groups"}, "index_into(order)"),
+                                                 input("position", {"2", "2*batch"}, "concat(1)")};
   return all;
 }
 
@@ -214,12 +212,14 @@ TEST(Division, RefusesRulesThatSayTooLittle) {
 }
 
 TEST(Division, SamplesMayBeSegments) {
-  std::vector<CollatedInput> inputs = {input("tokens", {"rows"}, "concat"), input("cu", {"texts + 1"}, "offsets(tokens)")};
+  std::vector<CollatedInput> inputs = {input("tokens", {"rows"}, "concat"),
+                                       input("cu", {"texts + 1"}, "offsets(tokens)")};
   Division division;
   ASSERT_FALSE(divide(inputs, division));
   EXPECT_EQ(division.samples.str(), "texts");
-  auto cuts = cutInputs(inputs, division, {{7}, {4}}, {0, 1, 3},
-                        [](int) -> Result<std::vector<int64_t>> { return std::vector<int64_t>{0, 3, 3, 7}; });
+  auto cuts = cutInputs(inputs, division, {{7}, {4}}, {0, 1, 3}, [](int) -> Result<std::vector<int64_t>> {
+    return std::vector<int64_t>{0, 3, 3, 7};
+  });
   ASSERT_TRUE(cuts) << cuts.error();
   EXPECT_EQ((*cuts)[1][0].begin, 3);
   EXPECT_EQ((*cuts)[1][0].size, 4);

@@ -75,10 +75,9 @@ struct InputCut {
 using ReadValues = std::function<Result<std::vector<int64_t>>(int input)>;
 
 /// The parts of every input, by micro-batch. `bounds` says at which sample each micro-batch begins, with the number of
-/// samples at its end. Fails where offsets do not count the rows that there are, a segment belongs to two micro-batches,
-/// or an index names rows of another one than its neighbours'.
-Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs,
-                                                     const Division &division,
+/// samples at its end. Fails where offsets do not count the rows that there are, a segment belongs to two
+/// micro-batches, or an index names rows of another one than its neighbours'.
+Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs, const Division &division,
                                                      const std::vector<std::vector<int64_t>> &shapes,
                                                      const std::vector<int64_t> &bounds, const ReadValues &read);
 

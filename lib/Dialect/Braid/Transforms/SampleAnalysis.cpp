@@ -133,7 +133,8 @@ Reason SampleAnalysis::checkDraws(Operation *op) {
   SampleState state = stateOf(op->getResult(0));
   if (state.kind == SampleState::Samples && state.first.order)
     return describe(op) + " draws random numbers for rows that " + describe(state.first.order) + " has sorted";
-  if (state.kind == SampleState::Pairs || (state.kind == SampleState::Samples && !(state.first.unit == division.samples)))
+  if (state.kind == SampleState::Pairs ||
+      (state.kind == SampleState::Samples && !(state.first.unit == division.samples)))
     return describe(op) + " draws random numbers for rows that samples have more or less of (" +
            state.first.unit.str() + ")";
   return std::nullopt;
@@ -283,8 +284,8 @@ Reason SampleAnalysis::visitMerge(Operation *op) {
     aligned &= state.kind == SampleState::Samples && state.first.isPlain() && !state.first.order && !state.counts();
   aligned &= self.first.dim == 0 && source.first.dim == 0 && self.first.matches(mask.first);
   FailureOr<TensorShape> maskShape = shapes.shapeOf(op->getOperand(1)), selfShape = shapes.shapeOf(op->getOperand(0));
-  aligned &= succeeded(maskShape) && succeeded(selfShape) &&
-             mask.first.dim + selfShape->rank() - maskShape->rank() == 0;
+  aligned &=
+      succeeded(maskShape) && succeeded(selfShape) && mask.first.dim + selfShape->rank() - maskShape->rank() == 0;
   if (!aligned || !isa<MergeRowsOp>(op))
     return describe(op) + " takes rows from other samples";
   states[op->getResult(0)] = self;
@@ -335,8 +336,9 @@ Reason SampleAnalysis::visitMapped(Operation *op, ArrayRef<Value> tensors) {
     if (kept == 0) {
       // The samples are summed away: good for the loss only, which SplitLoss has made a sum.
       auto reduction = op->getAttrOfType<IntegerAttr>("reduction");
-      bool sums = isa<SumOp, LinearCrossEntropyOp>(op) || (isa<CrossEntropyLossOp, MseLossOp, BinaryCrossEntropyWithLogitsOp>(op) &&
-                                     reduction && reduction.getInt() == 2);
+      bool sums = isa<SumOp, LinearCrossEntropyOp>(op) ||
+                  (isa<CrossEntropyLossOp, MseLossOp, BinaryCrossEntropyWithLogitsOp>(op) && reduction &&
+                   reduction.getInt() == 2);
       for (Value tensor : tensors)
         if (SampleState state = stateOf(tensor); state.counts())
           return countsRows(op, state);

@@ -97,11 +97,11 @@ bool SampleAnalysis::visitIndexed(Operation *op) {
       source = put.getValues();
     }
     SampleState from = stateOf(source), at = stateOf(index);
-    bool aligned = names(at, dim) && at.first.dim == 0 && cast<RankedTensorType>(index.getType()).getRank() == 1 &&
-                   from.kind == SampleState::Samples && from.first.dim == dim && from.first.matches(at.first) &&
-                   cast<RankedTensorType>(source.getType()).getRank() ==
-                       cast<RankedTensorType>(self.getType()).getRank() &&
-                   !from.counts() && !read.counts();
+    bool aligned =
+        names(at, dim) && at.first.dim == 0 && cast<RankedTensorType>(index.getType()).getRank() == 1 &&
+        from.kind == SampleState::Samples && from.first.dim == dim && from.first.matches(at.first) &&
+        cast<RankedTensorType>(source.getType()).getRank() == cast<RankedTensorType>(self.getType()).getRank() &&
+        !from.counts() && !read.counts();
     if (aligned)
       states[op->getResult(0)] = read;
     return aligned;
@@ -119,7 +119,8 @@ bool SampleAnalysis::visitIndexed(Operation *op) {
         indices.push_back({*next++, static_cast<int64_t>(dim)});
   } else {
     auto attr = op->getAttrOfType<IntegerAttr>("dim");
-    indices.push_back({op->getOperand(1), attr ? wrap(attr.getInt(), cast<RankedTensorType>(self.getType()).getRank()) : 0});
+    indices.push_back(
+        {op->getOperand(1), attr ? wrap(attr.getInt(), cast<RankedTensorType>(self.getType()).getRank()) : 0});
   }
   if (map->operands.size() != indices.size() + 1)
     return false;

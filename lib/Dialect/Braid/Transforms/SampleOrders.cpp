@@ -80,9 +80,8 @@ bool SampleAnalysis::visitOrdered(Operation *op) {
       return false;
     SampleState groups = stateOf(operands[2]);
     bool holds = first.kind == SampleState::Samples && first.first.dim == 0 && first.first.order &&
-                 first.first.isPlain() && !first.counts() &&
-                 stateOf(operands[1]).kind == SampleState::Free && groups.kind == SampleState::Groups &&
-                 groups.first.matches(first.first);
+                 first.first.isPlain() && !first.counts() && stateOf(operands[1]).kind == SampleState::Free &&
+                 groups.kind == SampleState::Groups && groups.first.matches(first.first);
     if (holds)
       states[op->getResult(0)] = first;
     return holds;

@@ -17,9 +17,9 @@ namespace braid {
 /// On an input of @main: how it divides, in the words of plan.yaml.
 inline constexpr llvm::StringLiteral collateAttrName = "braid.collate"; // "offsets(pixel_values)"
 
-/// The inputs of @main in order, with the numbers of their arguments. Where none is stated, the rule is stack for inputs
-/// whose dim 0 is that of the first input that has a name there, else shared. Fails after an error for a rule or dims
-/// that cannot be read.
+/// The inputs of @main in order, with the numbers of their arguments. Where none is stated, the rule is stack for
+/// inputs whose dim 0 is that of the first input that has a name there, else shared. Fails after an error for a rule or
+/// dims that cannot be read.
 struct CollatedInputs {
   std::vector<plan::CollatedInput> inputs;
   llvm::SmallVector<unsigned> arguments;
