@@ -151,8 +151,11 @@ def make(folder):
         torch.manual_seed(1)
         model, batches = build(), [batch(i) for i in range(STEPS)]
         torch.jit.trace(model, tuple(batches[0].values()), check_trace=False).save(str(folder / f"{name}.pt"))
-        save_file({f"step{i}/{key}": value for i, each in enumerate(batches) for key, value in each.items()},
-                  folder / f"{name}.safetensors")  # fmt: skip
+        data = {f"step{i}/{key}": value for i, each in enumerate(batches) for key, value in each.items()}
+        save_file(data, folder / f"{name}.safetensors")
+        if name == "captions":  # the last step has an image that belongs to no text
+            wrong = data | {f"step{STEPS - 1}/cu_images": torch.tensor([0, 1, 1, 1, 2])}
+            save_file(wrong, folder / "captions-wrong.safetensors")
         (folder / f"{name}.yaml").write_text(PLANS[name])
 
 
