@@ -38,6 +38,9 @@ int evaluationsFor(int samples, int microbatches) {
   return static_cast<int>(std::clamp(base * sparse * sparse * sparse, base, most));
 }
 
+/// Random exchanges that evening out tries for each step that may be timed: some ms with 4 samples a micro-batch.
+constexpr int triesPerEvaluation = 24;
+
 /// Steps to time from which on several assignments are improved before one is chosen.
 constexpr int evaluationsToCompare = 1000;
 
@@ -62,8 +65,8 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
     Assignment assignment;
     bool operator<(const Start &other) const { return time < other.time; }
   };
-  enum Kind { Deferring, Whole, Profiled, Rows };
-  std::array<Start, 4> starts; // the shortest of each kind
+  enum Kind { Deferring, Whole, Profiled, Rows, Even };
+  std::array<Start, 5> starts; // the shortest of each kind
   double leastMemory = std::numeric_limits<double>::infinity();
   auto consider = [&](Kind kind, Assignment assignment) {
     MicrobatchLoads loads = loadsOf(model, samples, assignment);
@@ -82,16 +85,27 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
   if (!quick)
     counts = candidateCounts(effectiveMicrobatches(samples, count), count);
   std::array<std::vector<int>, 2> order = longestFirst(model, samples);
+  int evaluations = options.evaluations < 0 ? evaluationsFor(samples.size(), count) : options.evaluations;
   for (int used : counts) {
     Assignment whole = assignLongestFirst(model, samples, used, order);
     evenOut(samples, whole, quick ? quickTests : options.tests);
+    if (options.aim == Aim::StepTime) {
+      consider(Deferring, widen(pairAndDefer(samples, whole), count));
+      consider(Whole, widen(whole, count));
+    }
+    // What Aim::Even chooses from. With Aim::StepTime too, so that its step is never the longer one.
+    if (!quick)
+      evenOutFurther(samples, whole, int64_t(evaluations) * triesPerEvaluation, options.seed);
+    auto considerEven = [&](Assignment assignment) {
+      if (!quick)
+        consider(Even, widen(smallestOutside(model, samples, assignment), count));
+      consider(Even, widen(std::move(assignment), count));
+    };
     Assignment deferred = pairAndDefer(samples, whole);
-    // Deferral may not pay, or pay in loads and not in time.
     int language = samples.components() - 1;
-    if (options.aim == Aim::StepTime ||
-        deviation(loadsOf(model, samples, deferred), language) < deviation(loadsOf(model, samples, whole), language))
-      consider(Deferring, widen(std::move(deferred), count));
-    consider(Whole, widen(std::move(whole), count));
+    if (deviation(loadsOf(model, samples, deferred), language) < deviation(loadsOf(model, samples, whole), language))
+      considerEven(std::move(deferred));
+    considerEven(std::move(whole));
   }
   if (options.aim == Aim::StepTime)
     consider(Profiled, assignToProfile(model, samples, profile.shares));
@@ -108,15 +122,14 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
                  std::to_string(options.maxMemory) + "; the best needs " + std::to_string(leastMemory) +
                  ". Give more memory, more micro-batches or fewer samples"};
   if (options.aim == Aim::StepTime) {
-    int evaluations = options.evaluations < 0 ? evaluationsFor(samples.size(), count) : options.evaluations;
     auto shorten = [&](Start &start, int times) {
       start.time = shortenStep(model, timer, samples, start.assignment, times, options.maxMemory, options.seed);
     };
     // With time enough every kind gets a share of it: the shortest one at first is not always so in the end.
     if (evaluations >= evaluationsToCompare)
-      for (Start &start : starts)
-        if (start.assignment.microbatches() > 0) {
-          shorten(start, evaluations / 8);
+      for (Kind kind : {Deferring, Whole, Profiled, Rows})
+        if (starts[kind].assignment.microbatches() > 0) {
+          shorten(starts[kind], evaluations / 8);
           evaluations -= evaluations / 8;
         }
     shorten(*found(), evaluations);

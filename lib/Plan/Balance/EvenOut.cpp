@@ -6,14 +6,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Balance/Balance.h"
+#include "braid/Plan/Support/Random.h"
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace braid::plan {
 
 /// How much more an encoder's deviation counts: deferral still evens out the language model's afterwards.
 constexpr double encoderWeight = 5;
+
+/// Of threshold accepting: the first limit, in mean squared deviations of a micro-batch, and how it shrinks, 256 times.
+/// A sample of half a micro-batch finds another place only if changes that are far worse may be taken.
+constexpr double firstLimit = 10, shrinking = 0.96;
+constexpr int limits = 256;
 
 namespace {
 /// Loads are divided by their component's mean, so that the components of any set compare.
@@ -57,7 +64,66 @@ public:
     }
   }
 
+  /// Random exchanges, taken if they raise the sum of squares by less than a limit that shrinks to almost nothing; the
+  /// least sum that was met is what remains (threshold accepting; Dueck and Scheuer, 1990).
+  void wander(int64_t tries, uint64_t seed) {
+    Random random(seed);
+    std::vector<int> home(square.size()), best;
+    for (size_t microbatch = 0; microbatch < members.size(); ++microbatch)
+      for (int sample : members[microbatch])
+        home[sample] = static_cast<int>(microbatch);
+    double sum = std::inner_product(excess.begin(), excess.end(), excess.begin(), 0.0), least = sum;
+    double limit = firstLimit * sum / static_cast<double>(members.size());
+    for (int round = 0; round < limits; ++round, limit *= shrinking)
+      for (int64_t end = tries / limits; end > 0; --end) {
+        // One change in eight is a move, the others are swaps.
+        int taken = static_cast<int>(random.below(home.size())), given = -1;
+        if (random.below(8) > 0)
+          given = static_cast<int>(random.below(home.size()));
+        int from = home[taken], to = given < 0 ? static_cast<int>(random.below(members.size())) : home[given];
+        if (from == to)
+          continue;
+        double change = changeOf(taken, from, to, given);
+        if (change >= limit)
+          continue;
+        if (change > 0 && sum < least) {
+          least = sum;
+          best = home;
+        }
+        sum += change;
+        add(from, taken, -1);
+        add(to, taken, 1);
+        home[taken] = to;
+        if (given >= 0) {
+          add(from, given, 1);
+          add(to, given, -1);
+          home[given] = from;
+        }
+      }
+    if (sum < least)
+      best = home;
+    if (best.empty())
+      return;
+    for (std::vector<int> &list : members)
+      list.clear();
+    for (size_t sample = 0; sample < best.size(); ++sample)
+      members[best[sample]].push_back(static_cast<int>(sample));
+  }
+
 private:
+  /// By how much the sum of squares grows if a sample goes to another micro-batch and one, or none (-1), comes back.
+  double changeOf(int taken, int from, int to, int given) const {
+    double change = 0;
+    for (int component = 0; component < components; ++component) {
+      double moved = load[size_t(taken) * components + component];
+      if (given >= 0)
+        moved -= load[size_t(given) * components + component];
+      change += 2 * moved *
+                (excess[size_t(to) * components + component] - excess[size_t(from) * components + component] + moved);
+    }
+    return change;
+  }
+
   void add(size_t microbatch, int sample, double sign) {
     for (int component = 0; component < components; ++component)
       excess[microbatch * components + component] += sign * load[size_t(sample) * components + component];
@@ -141,6 +207,11 @@ private:
 void evenOut(const SampleLoads &samples, Assignment &assignment, int64_t tests) {
   if (assignment.microbatches() > 1)
     Evener(samples, assignment).run(tests);
+}
+
+void evenOutFurther(const SampleLoads &samples, Assignment &assignment, int64_t tries, uint64_t seed) {
+  if (assignment.microbatches() > 1 && samples.size() > 0)
+    Evener(samples, assignment).wander(tries, seed);
 }
 
 } // namespace braid::plan

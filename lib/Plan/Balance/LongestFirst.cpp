@@ -167,6 +167,30 @@ Assignment assignToProfile(const StepModel &model, const SampleLoads &samples,
   return assignment;
 }
 
+Assignment smallestOutside(const StepModel &model, const SampleLoads &samples, const Assignment &assignment) {
+  int count = assignment.microbatches();
+  bool paired = std::any_of(assignment.deferred.begin(), assignment.deferred.end(),
+                            [](const std::vector<int> &list) { return !list.empty(); });
+  int size = paired ? 2 : 1, groups = count / size;
+  std::vector<double> times(groups);
+  for (int component = 0; component < samples.components(); ++component)
+    for (int microbatch = 0; microbatch < groups * size; ++microbatch)
+      for (int sample : assignment.samples[microbatch])
+        times[microbatch / size] += model.slowest(component) * samples.loads[component][sample];
+  std::vector<int> order(groups), places(groups);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return times[a] < times[b]; });
+  for (int at = 0; at < groups; ++at)
+    places[at % 2 ? groups - 1 - at / 2 : at / 2] = order[at];
+  Assignment result = assignment; // with an odd number the last one has no partner and stays
+  for (int at = 0; at < groups * size; ++at) {
+    int from = places[at / size] * size + at % size;
+    result.samples[at] = assignment.samples[from];
+    result.deferred[at] = assignment.deferred[from];
+  }
+  return result;
+}
+
 Assignment widen(Assignment assignment, int microbatches) {
   if (assignment.microbatches() < microbatches) {
     assignment.samples.resize(microbatches);

@@ -116,9 +116,12 @@ TEST_P(BalanceSets, NeverLongerAndCloseToTheBound) {
         EXPECT_GE(gain / usual, count == 128 ? 1.1 : 1.09) << name << ", " << count << " samples";
       }
     }
-    if (whole && count == 512) {
-      EXPECT_GE(deviations[0][0] / deviations[0][1], 10) << name;
-      EXPECT_GE(deviations[1][0] / deviations[1][1], 4) << name;
+    if (whole) {
+      // Four samples a micro-batch, most of one size: in these draws of chartqa no assignment reaches more than 7.23
+      // (docs/Balancing.md says how that was found).
+      double least = name == "chartqa" && count == 128 ? 6.5 : 10;
+      EXPECT_GE(deviations[0][0] / deviations[0][1], least) << name << ", " << count << " samples";
+      EXPECT_GE(deviations[1][0] / deviations[1][1], 4) << name << ", " << count << " samples";
     }
   }
 }

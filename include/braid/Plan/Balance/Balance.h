@@ -98,6 +98,14 @@ Assignment assignLongestFirst(const StepModel &model, const SampleLoads &samples
 /// components and micro-batches. Looks at `tests` changes at most. The assignment has no deferred samples.
 void evenOut(const SampleLoads &samples, Assignment &assignment, int64_t tests);
 
+/// Goes on where no single change helps: random ones, at first also worse ones. Never ends with a larger sum than it
+/// began with. The assignment has no deferred samples.
+void evenOutFurther(const SampleLoads &samples, Assignment &assignment, int64_t tries, uint64_t seed);
+
+/// The same micro-batches, those with least load first and last, where the pipeline fills and drains. Where any defers,
+/// pairs stay together.
+Assignment smallestOutside(const StepModel &model, const SampleLoads &samples, const Assignment &assignment);
+
 /// Both levels, with K micro-batches: what the paper does if K = effectiveMicrobatches().
 Assignment assignEntrain(const StepModel &model, const SampleLoads &samples, int microbatches);
 
