@@ -89,24 +89,24 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
   for (int used : counts) {
     Assignment whole = assignLongestFirst(model, samples, used, order);
     evenOut(samples, whole, quick ? quickTests : options.tests);
+    Assignment deferred = pairAndDefer(samples, whole);
     if (options.aim == Aim::StepTime) {
-      consider(Deferring, widen(pairAndDefer(samples, whole), count));
+      consider(Deferring, widen(deferred, count));
       consider(Whole, widen(whole, count));
     }
     // What Aim::Even chooses from. With Aim::StepTime too, so that its step is never the longer one.
-    if (!quick)
+    if (!quick && used == count) {
       evenOutFurther(samples, whole, int64_t(evaluations) * triesPerEvaluation, options.seed);
-    auto considerEven = [&](Assignment assignment) {
-      if (!quick)
-        consider(Even, widen(smallestOutside(model, samples, assignment), count));
-      consider(Even, widen(std::move(assignment), count));
-    };
-    Assignment deferred = pairAndDefer(samples, whole);
+      deferred = pairAndDefer(samples, whole);
+    }
+    // Deferral may not pay, or pay in loads and not in time.
     int language = samples.components() - 1;
     if (deviation(loadsOf(model, samples, deferred), language) < deviation(loadsOf(model, samples, whole), language))
-      considerEven(std::move(deferred));
-    considerEven(std::move(whole));
+      consider(Even, widen(std::move(deferred), count));
+    consider(Even, widen(std::move(whole), count));
   }
+  if (!quick && starts[Even].assignment.microbatches() > 0)
+    consider(Even, smallestOutside(model, samples, starts[Even].assignment));
   if (options.aim == Aim::StepTime)
     consider(Profiled, assignToProfile(model, samples, profile.shares));
   auto found = [&] { return std::min_element(starts.begin(), starts.end()); };

@@ -169,6 +169,8 @@ Assignment assignToProfile(const StepModel &model, const SampleLoads &samples,
 
 Assignment smallestOutside(const StepModel &model, const SampleLoads &samples, const Assignment &assignment) {
   int count = assignment.microbatches();
+  while (count > 0 && assignment.samples[count - 1].empty())
+    --count;
   bool paired = std::any_of(assignment.deferred.begin(), assignment.deferred.end(),
                             [](const std::vector<int> &list) { return !list.empty(); });
   int size = paired ? 2 : 1, groups = count / size;
@@ -182,7 +184,7 @@ Assignment smallestOutside(const StepModel &model, const SampleLoads &samples, c
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return times[a] < times[b]; });
   for (int at = 0; at < groups; ++at)
     places[at % 2 ? groups - 1 - at / 2 : at / 2] = order[at];
-  Assignment result = assignment; // with an odd number the last one has no partner and stays
+  Assignment result = assignment; // what is behind the groups stays there
   for (int at = 0; at < groups * size; ++at) {
     int from = places[at / size] * size + at % size;
     result.samples[at] = assignment.samples[from];

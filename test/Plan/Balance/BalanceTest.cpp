@@ -243,6 +243,8 @@ TEST(SmallestOutside, KeepsMicrobatchesAndPairs) {
     assignment.samples[sample] = {sample};
   std::vector<std::vector<int>> order = {{1}, {4}, {0}, {2}, {3}}; // loads 1 3 5 4 2
   EXPECT_EQ(smallestOutside(twoByTwo(), samples, assignment).samples, order);
+  order.resize(7); // empty ones stay behind
+  EXPECT_EQ(smallestOutside(twoByTwo(), samples, widen(assignment, 7)).samples, order);
   // Two pairs of equal weight keep their order, and the last one has no partner.
   assignment.deferred[2] = {2};
   Assignment ordered = smallestOutside(twoByTwo(), samples, assignment);

@@ -103,7 +103,7 @@ void evenOut(const SampleLoads &samples, Assignment &assignment, int64_t tests);
 void evenOutFurther(const SampleLoads &samples, Assignment &assignment, int64_t tries, uint64_t seed);
 
 /// The same micro-batches, those with least load first and last, where the pipeline fills and drains. Where any defers,
-/// pairs stay together.
+/// pairs stay together, and the last one of an odd number stays last; so do empty ones.
 Assignment smallestOutside(const StepModel &model, const SampleLoads &samples, const Assignment &assignment);
 
 /// Both levels, with K micro-batches: what the paper does if K = effectiveMicrobatches().
