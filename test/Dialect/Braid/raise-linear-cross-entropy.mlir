@@ -31,11 +31,12 @@ func.func @shifted(%x: tensor<?x?x32xf64> {braid.dims = ["batch", "seq", "32"]},
   return %3 : tensor<f64>
 }
 
-// Means, smoothed labels, other types, logits with another reader, and logits that are no product stay.
+// Means, smoothed labels, other types, logits with another reader, logits that are no product, and those with one bias for
+// all classes stay.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT:     linear_cross_entropy
-func.func @others(%x: tensor<8x32xf32>, %h: tensor<8x32xbf16>, %w: tensor<100x32xf32>, %v: tensor<100x32xbf16>, %t: tensor<8xi64>)
-    -> (tensor<f32>, tensor<f32>, tensor<bf16>, tensor<f32>, tensor<f32>, tensor<8x100xf32>) {
+func.func @others(%x: tensor<8x32xf32>, %h: tensor<8x32xbf16>, %w: tensor<100x32xf32>, %v: tensor<100x32xbf16>, %t: tensor<8xi64>,
+                  %b: tensor<1xf32>) -> (tensor<f32>, tensor<f32>, tensor<bf16>, tensor<f32>, tensor<f32>, tensor<8x100xf32>, tensor<f32>) {
   %0 = braid.linear(input = %x, weight = %w) : (tensor<8x32xf32>, tensor<100x32xf32>) -> tensor<8x100xf32>
   %1 = braid.cross_entropy_loss(self = %0, target = %t, reduction = 1) : (tensor<8x100xf32>, tensor<8xi64>) -> tensor<f32>
   %2 = braid.linear(input = %x, weight = %w) : (tensor<8x32xf32>, tensor<100x32xf32>) -> tensor<8x100xf32>
@@ -46,6 +47,8 @@ func.func @others(%x: tensor<8x32xf32>, %h: tensor<8x32xbf16>, %w: tensor<100x32
   %7 = braid.cross_entropy_loss(self = %6, target = %t, reduction = 2) : (tensor<8x100xf32>, tensor<8xi64>) -> tensor<f32>
   %8 = braid.relu(self = %6) : (tensor<8x100xf32>) -> tensor<8x100xf32>
   %9 = braid.cross_entropy_loss(self = %8, target = %t, reduction = 2) : (tensor<8x100xf32>, tensor<8xi64>) -> tensor<f32>
-  return %1, %3, %5, %7, %9, %8 : tensor<f32>, tensor<f32>, tensor<bf16>, tensor<f32>, tensor<f32>, tensor<8x100xf32>
+  %10 = braid.linear(input = %x, weight = %w, bias = %b) : (tensor<8x32xf32>, tensor<100x32xf32>, tensor<1xf32>) -> tensor<8x100xf32>
+  %11 = braid.cross_entropy_loss(self = %10, target = %t, reduction = 2) : (tensor<8x100xf32>, tensor<8xi64>) -> tensor<f32>
+  return %1, %3, %5, %7, %9, %8, %11 : tensor<f32>, tensor<f32>, tensor<bf16>, tensor<f32>, tensor<f32>, tensor<8x100xf32>, tensor<f32>
 }
 }

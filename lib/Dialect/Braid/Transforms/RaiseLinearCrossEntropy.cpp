@@ -60,8 +60,7 @@ private:
         return std::nullopt;
       if (auto linear = dyn_cast<LinearOp>(op)) {
         head.linear = linear;
-        bool isMatrix = cast<RankedTensorType>(linear.getWeight().getType()).getRank() == 2;
-        return isMatrix ? std::optional(head) : std::nullopt;
+        return isHead(linear, shapes) ? std::optional(head) : std::nullopt;
       }
       if (!treatsRowsAlike(op, shapes))
         return std::nullopt;
@@ -69,6 +68,17 @@ private:
       logits = op->getOperand(0);
     }
     return std::nullopt;
+  }
+
+  /// A weight for each class, and no bias or one for each class; ATen takes one for all of them, too.
+  static bool isHead(LinearOp linear, ShapeAnalysis &shapes) {
+    FailureOr<TensorShape> weight = shapes.shapeOf(linear.getWeight());
+    if (failed(weight) || weight->rank() != 2)
+      return false;
+    if (!linear.getBias())
+      return true;
+    FailureOr<TensorShape> bias = shapes.shapeOf(linear.getBias());
+    return succeeded(bias) && bias->rank() == 1 && bias->dims.front() == weight->dims.front();
   }
 
   /// Whether an op moves or picks rows, and leaves the last dim alone.
