@@ -122,10 +122,12 @@ static std::optional<at::Tensor> computeByBlas(const Operands &operands) {
       operands.bias ? at::cpu::addmm(*operands.bias, rows, operands.right) : at::cpu::mm(rows, operands.right);
   if (left.dim() == 2)
     return result;
-  at::DimVector sizes(left.sizes()), strides(left.strides());
+  at::DimVector sizes(left.sizes());
   sizes.back() = outer;
-  for (size_t dim = 0; dim + 1 < strides.size(); ++dim)
-    strides[dim] = strides[dim] / inner * outer;
+  // Not those of the left operand, times a factor: a dim of size 1 may have any.
+  at::DimVector strides(sizes.size(), 1);
+  for (size_t dim = sizes.size() - 1; dim > 0; --dim)
+    strides[dim - 1] = strides[dim] * sizes[dim];
   return makeView(*result.unsafeGetTensorImpl(), sizes, strides, 0);
 }
 

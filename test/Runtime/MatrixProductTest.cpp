@@ -86,6 +86,9 @@ TEST_F(MatrixProductTest, GivesWhatAtenGives) {
   expectProduct("aten::matmul", at::randn({2, 64, 3, 160}).slice(1, 1), at::randn({160, 256}).slice(1, 0, 250), {},
                 false);
   expectProduct("aten::linear", at::randn({1, 256}).expand({256, 256}), at::randn({96, 256}));
+  // Contiguous, although the last stride is 8192.
+  expectProduct("aten::linear", at::randn({1, 64, 128}).permute({1, 2, 0}), at::randn({512, 1}), at::randn({512}));
+  expectProduct("aten::matmul", at::randn({1, 2, 3}).permute({1, 2, 0}), at::randn({1, 5}));
 }
 
 TEST_F(MatrixProductTest, TakesOneDnnForLargeFloat32Only) {
