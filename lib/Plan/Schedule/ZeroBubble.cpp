@@ -13,7 +13,7 @@
 
 namespace braid::plan {
 
-/// A chain over p ranks with `chunks` stages on each.
+/// A chain over p ranks, of a stage on each, or of two whose second half is on the ranks in reverse.
 static Result<int> ranksOfChain(const Pipeline &pipeline, int chunks, const char *name) {
   if (Status status = pipeline.check(); !status)
     return Error{status.error()};
@@ -22,6 +22,17 @@ static Result<int> ranksOfChain(const Pipeline &pipeline, int chunks, const char
     return Error{std::string(name) + " needs " + std::to_string(chunks) +
                  " stage(s) on each rank, in one direction; the pipeline has " + std::to_string(pipeline.numStages()) +
                  " stages on " + std::to_string(ranks) + " ranks"};
+  std::vector<bool> taken(ranks);
+  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
+    int rank = pipeline.rankOf(stage), folded = std::min(stage, 2 * ranks - 1 - stage);
+    bool fits = chunks == 1 ? !taken[rank] : rank == folded;
+    if (!fits)
+      return Error{std::string(name) +
+                   (chunks == 1 ? " needs one stage on each rank" : " needs its stages on ranks 0 .. p-1, p-1 .. 0") +
+                   ", and stage " + std::to_string(stage) + " is on rank " + std::to_string(rank) +
+                   "; change the placement or choose 1f1b"};
+    taken[rank] = true;
+  }
   return ranks;
 }
 

@@ -3,8 +3,10 @@
     python schedules.py FOLDER BRAIDC
 
 Four layers on two ranks, or two for schedules of one stage a rank: as chains, looped (0, 1, 0, 1) and folded (0, 1, 1, 0).
+With the first or the last two layers frozen: no backward there, or no weight gradients.
 """
 
+import copy
 import json
 import subprocess
 import sys
@@ -20,6 +22,8 @@ PLACES = {
     "looped": ([0, 1, 0, 1], ["1f1b", "gpipe", "interleaved", "looped_bfs"]),
     "folded": ([0, 1, 1, 0], ["1f1b", "zb_v", "v_half", "v_min"]),
 }
+FROZEN = {"": [], "-front": [0, 1], "-back": [2, 3]}
+FROZEN_KINDS = ["zb_h1", "interleaved", "zb_v"]
 STEPS, SAMPLES, MICROBATCHES = 3, 12, 6
 
 
@@ -42,37 +46,49 @@ batches = [{"x": torch.randn(SAMPLES, 6), "y": torch.randn(SAMPLES, 6)} for _ in
 torch.jit.trace(net, tuple(batches[0].values()), check_trace=False).save(str(folder / "net.pt"))
 save_file({f"step{i}/{k}": v for i, batch in enumerate(batches) for k, v in batch.items()}, folder / "data.safetensors")
 
-expected = []
-optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
-for batch in batches:
-    optimizer.zero_grad()
-    loss = net(**batch)
-    loss.backward()
-    optimizer.step()
-    expected.append(loss.item())
+
+def train(frozen):
+    """PyTorch's losses and weights."""
+    trained = copy.deepcopy(net)
+    for layer in frozen:
+        trained.layers[layer].requires_grad_(False)
+    losses = []
+    optimizer = torch.optim.AdamW([p for p in trained.parameters() if p.requires_grad], lr=1e-2)
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = trained(**batch)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, trained.state_dict()
 
 
-def write_plan(path, ranks, kind):
+def write_plan(path, ranks, kind, frozen):
     each = 4 // len(ranks)
     lines = ["components:"]
     for stage, rank in enumerate(ranks):
         modules = ", ".join(f"layers.{stage * each + i}" for i in range(each))
-        lines.append(f"  s{stage}: {{modules: [{modules}], mesh: {{ranks: [{rank}]}}}}")
+        flag = ", frozen: true" if stage * each in frozen else ""
+        lines.append(f"  s{stage}: {{modules: [{modules}], mesh: {{ranks: [{rank}]}}{flag}}}")
     lines[-1] = lines[-1].replace("]", ', "*"]', 1)
     path.write_text("\n".join([*lines, f"schedule: {{kind: {kind}, microbatches: {MICROBATCHES}}}", ""]))
 
 
-for place, (ranks, kinds) in PLACES.items():
-    for kind in kinds:
-        name = f"{place}-{kind}"
-        plan, binary, run = folder / f"{name}.yaml", folder / name, folder / f"{name}.run"
-        write_plan(plan, ranks, kind)
-        subprocess.run([braidc, folder / "net.pt", "--example", folder / "data.safetensors", "--plan", plan, "-o", binary], check=True)
-        subprocess.run([binary, "--local", "2", "--data", folder / "data.safetensors", "--steps", str(STEPS), "--optimizer", "adamw",
-                        "--lr", "1e-2", "--out", run, "--quiet"], check=True)  # fmt: skip
-        losses = [json.loads(line)["loss"] for line in (run / "metrics.jsonl").read_text().splitlines()]
-        torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected), rtol=1e-12, atol=0)
-        weights = load_file(run / "model.safetensors")
-        for key, value in net.state_dict().items():
-            torch.testing.assert_close(weights[key], value, rtol=1e-10, atol=1e-12, msg=lambda text: f"{name} {key}: {text}")
-        print(f"{name}: as PyTorch")
+for suffix, frozen in FROZEN.items():
+    expected, values = train(frozen)
+    for place, (ranks, kinds) in PLACES.items():
+        for kind in kinds:
+            if frozen and kind not in FROZEN_KINDS:
+                continue
+            name = f"{place}-{kind}{suffix}"
+            plan, binary, run = folder / f"{name}.yaml", folder / name, folder / f"{name}.run"
+            write_plan(plan, ranks, kind, frozen)
+            subprocess.run([braidc, folder / "net.pt", "--example", folder / "data.safetensors", "--plan", plan, "-o", binary], check=True)
+            subprocess.run([binary, "--local", "2", "--data", folder / "data.safetensors", "--steps", str(STEPS), "--optimizer", "adamw",
+                            "--lr", "1e-2", "--out", run, "--quiet"], check=True)  # fmt: skip
+            losses = [json.loads(line)["loss"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+            torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected), rtol=1e-12, atol=0)
+            weights = load_file(run / "model.safetensors")
+            for key, value in values.items():
+                torch.testing.assert_close(weights[key], value, rtol=1e-10, atol=1e-12, msg=lambda text: f"{name} {key}: {text}")
+            print(f"{name}: as PyTorch")

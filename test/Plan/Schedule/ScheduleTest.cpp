@@ -197,6 +197,41 @@ TEST(Generators, FrozenStagesHaveNoBackwardAndDoNotRunAhead) {
   EXPECT_TRUE(verify(pipeline, table));
 }
 
+TEST(Generators, FrozenStagesOfAnyChainComputeWhatIsNeeded) {
+  const std::vector<int> chain = {0, 1, 2, 3}, looped = {0, 1, 0, 1}, folded = {0, 1, 1, 0};
+  const std::vector<std::pair<std::string, std::vector<int>>> kinds = {
+      {"gpipe", chain},       {"1f1b", chain},  {"zb_h1", chain},   {"zb_h2", chain}, {"interleaved", looped},
+      {"looped_bfs", looped}, {"zb_v", folded}, {"v_half", folded}, {"v_min", folded}};
+  for (const auto &[kind, placement] : kinds)
+    for (int frozen = 0; frozen < 16; ++frozen) {
+      Pipeline pipeline = Pipeline::chain(4, 5, placement);
+      for (int stage = 0; stage < 4; ++stage) {
+        pipeline.stages[stage].trains = !(frozen >> stage & 1);
+        pipeline.stages[stage].backward =
+            pipeline.stages[stage].trains || (stage && pipeline.stages[stage - 1].backward);
+        if (stage)
+          pipeline.edges[stage - 1].carriesGradient = pipeline.stages[stage - 1].backward;
+      }
+      Schedule table = must(scheduleOf(pipeline, {.kind = kind, .microbatches = 5}));
+      Result<ScheduleFacts> facts = verify(pipeline, table);
+      ASSERT_TRUE(facts) << kind << " " << frozen << ": " << facts.error();
+      for (const std::vector<Action> &row : table.rows)
+        for (const Action &action : row)
+          EXPECT_TRUE(action.kind != ActionKind::BackwardWeight || pipeline.stages[action.stage].trains) << kind;
+    }
+}
+
+TEST(Generators, RefuseStagesOnOtherRanks) {
+  auto refusal = [](const char *kind, std::vector<int> placement) {
+    return scheduleOf(Pipeline::chain(4, 3, std::move(placement)), {.kind = kind, .microbatches = 3}).error();
+  };
+  for (const char *kind : {"zb_v", "v_half", "v_min"})
+    for (std::vector<int> placement : {std::vector{0, 1, 0, 1}, {0, 0, 1, 1}, {1, 0, 0, 1}})
+      EXPECT_NE(refusal(kind, placement).find("on ranks 0 .. p-1, p-1 .. 0"), std::string::npos)
+          << refusal(kind, placement);
+  EXPECT_NE(refusal("zb_h1", {0, 1, 3, 3}).find("stage 3 is on rank 3"), std::string::npos);
+}
+
 TEST(Generators, RefusePipelinesThatMakeNoSense) {
   Pipeline backwards = Pipeline::chain(2, 1);
   backwards.edges[0] = {0, 1, 0, true};
