@@ -121,7 +121,7 @@ std::vector<std::vector<int64_t>> runtime::padShapes(const Program &program, std
 }
 
 /// The samples of a batch: the rows of what is stacked, or the segments of the offsets that count them.
-static plan::Result<int64_t> countSamples(const Program &program, const plan::Division &division,
+static plan::Result<int64_t> countSamples(const Program &program, const plan::BatchDivision &division,
                                           const std::vector<std::vector<int64_t>> &shapes) {
   int64_t samples = -1;
   std::string first;
@@ -155,7 +155,7 @@ runtime::divide(const Program &program, const std::vector<std::vector<int64_t>> 
                             "]; change the batch, or compile with it as the example")};
   }
   std::vector<plan::CollatedInput> inputs = program.collatedInputs();
-  plan::Division division;
+  plan::BatchDivision division;
   if (std::optional<plan::DivisionError> error = plan::divide(inputs, division))
     return plan::Error{error->message};
   plan::Result<int64_t> counted = countSamples(program, division, shapes);

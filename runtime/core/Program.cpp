@@ -216,7 +216,7 @@ private:
         node.fail(text("holds ", input.name, ", whose collate rule is ", input.collate.str(), ", with elements ",
                        info(input.dtype).name, ", not i64 or i32"));
     }
-    plan::Division division;
+    plan::BatchDivision division;
     if (std::optional<plan::DivisionError> error = plan::divide(program.collatedInputs(), division))
       node.fail(text("cannot be divided: ", error->message));
   }

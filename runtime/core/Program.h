@@ -13,7 +13,7 @@
 #ifndef BRAID_RUNTIME_CORE_PROGRAM_H
 #define BRAID_RUNTIME_CORE_PROGRAM_H
 
-#include "braid/Plan/Collate/Division.h"
+#include "braid/Plan/Collate/BatchDivision.h"
 #include "braid/Plan/Expr/Guard.h"
 #include "braid/Plan/Schedule/Schedule.h"
 #include "braid/Plan/Support/Result.h"

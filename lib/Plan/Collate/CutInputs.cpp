@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Collate/Division.h"
+#include "braid/Plan/Collate/BatchDivision.h"
 
 #include <algorithm>
 #include <map>
@@ -18,14 +18,14 @@ using Bounds = std::vector<int64_t>; // where each micro-batch begins, and the e
 
 class Cutter {
 public:
-  Cutter(const std::vector<CollatedInput> &inputs, const Division &division,
+  Cutter(const std::vector<CollatedInput> &inputs, const BatchDivision &division,
          const std::vector<std::vector<int64_t>> &shapes, const Bounds &samples, const ReadValues &read)
       : inputs(inputs), division(division), shapes(shapes), read(read) {
     bounds[division.samples] = samples;
   }
 
   Result<std::vector<std::vector<InputCut>>> run() {
-    for (const Division::Source &source : division.sources)
+    for (const BatchDivision::Source &source : division.sources)
       if (Status status = follow(source); !status)
         return Error{status.error()};
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -83,11 +83,11 @@ private:
 
   std::string name(int input) const { return "input '" + inputs[input].name + "'"; }
 
-  Status follow(const Division::Source &source) {
+  Status follow(const BatchDivision::Source &source) {
     if (inputs[source.input].rule.kind == Kind::Offsets)
       if (Status status = checkOffsets(source.input); !status)
         return status;
-    return source.kind == Division::Source::Counted ? followCounted(source.input) : followCounting(source.input);
+    return source.kind == BatchDivision::Source::Counted ? followCounted(source.input) : followCounting(source.input);
   }
 
   /// The rows of the counted input begin where the segment does with which a micro-batch begins.
@@ -208,7 +208,7 @@ private:
   }
 
   const std::vector<CollatedInput> &inputs;
-  const Division &division;
+  const BatchDivision &division;
   const std::vector<std::vector<int64_t>> &shapes;
   const ReadValues &read;
   std::map<Expr, Bounds> bounds; // by unit
@@ -216,7 +216,8 @@ private:
 };
 } // namespace
 
-Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs, const Division &division,
+Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs,
+                                                     const BatchDivision &division,
                                                      const std::vector<std::vector<int64_t>> &shapes,
                                                      const std::vector<int64_t> &bounds, const ReadValues &read) {
   return Cutter(inputs, division, shapes, bounds, read).run();

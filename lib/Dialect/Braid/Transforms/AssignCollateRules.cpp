@@ -47,7 +47,7 @@ private:
     FailureOr<CollatedInputs> collated = getCollatedInputs(main);
     if (failed(collated))
       return failure();
-    plan::Division division;
+    plan::BatchDivision division;
     if (std::optional<plan::DivisionError> error = plan::divide(collated->inputs, division))
       return emitAt(main, collated->inputs[error->input].name) << error->message;
     for (auto [input, argument] : llvm::zip(collated->inputs, collated->arguments))
@@ -73,7 +73,7 @@ private:
   }
 
   LogicalResult checkInput(func::FuncOp main, const plan::CollatedInput &input, RankedTensorType type,
-                           const plan::Division &division) {
+                           const plan::BatchDivision &division) {
     const plan::CollateRule &rule = input.rule;
     Type element = type.getElementType();
     if (!rule.input.empty() && !element.isInteger(64) && !element.isInteger(32))

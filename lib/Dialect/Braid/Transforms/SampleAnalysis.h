@@ -71,7 +71,7 @@ private:
 
   mlir::func::FuncOp main;
   ShapeAnalysis &shapes;
-  plan::Division division;
+  plan::BatchDivision division;
   std::vector<Expr> units;
   std::set<std::string> unitNames;
   llvm::DenseMap<mlir::Value, SampleState> states; // free where absent

@@ -8,7 +8,7 @@
 #ifndef BRAID_DIALECT_BRAID_IR_COLLATE_H
 #define BRAID_DIALECT_BRAID_IR_COLLATE_H
 
-#include "braid/Plan/Collate/Division.h"
+#include "braid/Plan/Collate/BatchDivision.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,4 +1,4 @@
-//===- Division.h - Dividing inputs among micro-batches ---------*- C++ -*-===//
+//===- BatchDivision.h - Dividing inputs among micro-batches ---------*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BRAID_PLAN_COLLATE_DIVISION_H
-#define BRAID_PLAN_COLLATE_DIVISION_H
+#ifndef BRAID_PLAN_COLLATE_BATCHDIVISION_H
+#define BRAID_PLAN_COLLATE_BATCHDIVISION_H
 
 #include "braid/Plan/Collate/CollateRule.h"
 #include "braid/Plan/Expr/Expr.h"
@@ -41,7 +41,7 @@ struct InputDivision {
   Expr base;          // of offsets and indices: the rows that the values count; a micro-batch's values count its own
 };
 
-struct Division {
+struct BatchDivision {
   Expr samples; // how many there are; 0 where no input says
   std::vector<InputDivision> inputs;
 
@@ -64,7 +64,7 @@ struct DivisionError {
 };
 
 /// Nothing, or why the rules do not say how to divide.
-std::optional<DivisionError> divide(const std::vector<CollatedInput> &inputs, Division &division);
+std::optional<DivisionError> divide(const std::vector<CollatedInput> &inputs, BatchDivision &division);
 
 /// Part of one input: `size` rows of its divided dim from `begin`, and what is subtracted from its values.
 struct InputCut {
@@ -77,10 +77,11 @@ using ReadValues = std::function<Result<std::vector<int64_t>>(int input)>;
 /// The parts of every input, by micro-batch. `bounds` says at which sample each micro-batch begins, with the number of
 /// samples at its end. Fails where offsets do not count the rows that there are, a segment belongs to two
 /// micro-batches, or an index names rows of another one than its neighbours'.
-Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs, const Division &division,
+Result<std::vector<std::vector<InputCut>>> cutInputs(const std::vector<CollatedInput> &inputs,
+                                                     const BatchDivision &division,
                                                      const std::vector<std::vector<int64_t>> &shapes,
                                                      const std::vector<int64_t> &bounds, const ReadValues &read);
 
 } // namespace braid::plan
 
-#endif // BRAID_PLAN_COLLATE_DIVISION_H
+#endif // BRAID_PLAN_COLLATE_BATCHDIVISION_H

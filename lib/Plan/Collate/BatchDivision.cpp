@@ -1,11 +1,11 @@
-//===- Division.cpp - What the rows of each input count -------------------===//
+//===- BatchDivision.cpp - What the rows of each input count -------------------===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Collate/Division.h"
+#include "braid/Plan/Collate/BatchDivision.h"
 #include "braid/Plan/Expr/Linear.h"
 #include "braid/Plan/Support/Text.h"
 
@@ -15,7 +15,7 @@ namespace braid::plan {
 
 using Kind = CollateRule::Kind;
 
-std::vector<Expr> Division::units() const {
+std::vector<Expr> BatchDivision::units() const {
   std::vector<Expr> units;
   auto add = [&](const Expr &unit) {
     if (std::find(units.begin(), units.end(), unit) == units.end())
@@ -32,7 +32,7 @@ std::vector<Expr> Division::units() const {
 namespace {
 class Divider {
 public:
-  Divider(const std::vector<CollatedInput> &inputs, Division &division) : inputs(inputs), division(division) {}
+  Divider(const std::vector<CollatedInput> &inputs, BatchDivision &division) : inputs(inputs), division(division) {}
 
   std::optional<DivisionError> run() {
     division.samples = countSamples();
@@ -169,7 +169,7 @@ private:
 
   bool isKnown(const Expr &unit) const { return std::find(known.begin(), known.end(), unit) != known.end(); }
 
-  bool learn(const Expr &unit, int input, Division::Source::Kind kind) {
+  bool learn(const Expr &unit, int input, BatchDivision::Source::Kind kind) {
     if (isKnown(unit))
       return false;
     known.push_back(unit);
@@ -181,30 +181,30 @@ private:
   void orderSources() {
     if (!(division.samples == Expr(0)))
       known.push_back(division.samples);
-    auto pass = [&](Division::Source::Kind kind) {
+    auto pass = [&](BatchDivision::Source::Kind kind) {
       for (size_t i = 0; i < inputs.size(); ++i) {
         Kind rule = inputs[i].rule.kind;
-        if (rule != Kind::Offsets && (rule != Kind::IndexInto || kind == Division::Source::Counted))
+        if (rule != Kind::Offsets && (rule != Kind::IndexInto || kind == BatchDivision::Source::Counted))
           continue;
         const Expr &own = division.inputs[i].unit;
         const Expr &counted = division.inputs[*find(inputs[i].rule.input)].unit;
-        bool forward = kind == Division::Source::Counted;
+        bool forward = kind == BatchDivision::Source::Counted;
         if (isKnown(forward ? own : counted) && learn(forward ? counted : own, static_cast<int>(i), kind))
           return true;
       }
       return false;
     };
-    while (pass(Division::Source::Counted) || pass(Division::Source::Counting))
+    while (pass(BatchDivision::Source::Counted) || pass(BatchDivision::Source::Counting))
       ;
   }
 
   const std::vector<CollatedInput> &inputs;
-  Division &division;
+  BatchDivision &division;
   std::vector<Expr> known;
 };
 } // namespace
 
-std::optional<DivisionError> divide(const std::vector<CollatedInput> &inputs, Division &division) {
+std::optional<DivisionError> divide(const std::vector<CollatedInput> &inputs, BatchDivision &division) {
   return Divider(inputs, division).run();
 }
 

@@ -1,11 +1,11 @@
-//===- DivisionTest.cpp - Inputs divide as their samples do ---------------===//
+//===- BatchDivisionTest.cpp - Inputs divide as their samples do ---------------===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Collate/Division.h"
+#include "braid/Plan/Collate/BatchDivision.h"
 
 #include <gtest/gtest.h>
 
@@ -125,8 +125,8 @@ Sample randomSample(std::mt19937 &random) {
 } // namespace
 
 /// The parts of a batch are what its samples make when they are packed alone.
-TEST(Division, PartsAreWhatTheirSamplesPack) {
-  Division division;
+TEST(BatchDivision, PartsAreWhatTheirSamplesPack) {
+  BatchDivision division;
   std::optional<DivisionError> error = divide(inputs(), division);
   ASSERT_FALSE(error) << error->message;
   std::mt19937 random(7);
@@ -161,8 +161,8 @@ TEST(Division, PartsAreWhatTheirSamplesPack) {
   }
 }
 
-TEST(Division, RefusesValuesThatDoNotCount) {
-  Division division;
+TEST(BatchDivision, RefusesValuesThatDoNotCount) {
+  BatchDivision division;
   ASSERT_FALSE(divide(inputs(), division));
   std::vector<Sample> samples = {{{2, 2}, {2, 2}, {0, 3}, {1}, {1, 0}}, {{4}, {4}, {1}, {}, {0, 1}}};
   const Packed good = pack(samples, 0, 2);
@@ -190,9 +190,9 @@ TEST(Division, RefusesValuesThatDoNotCount) {
   expect([](Packed &p) { p.shapes[8][1] = 6; }, "input 'position' has 6 rows in dim 1, and the samples have 4");
 }
 
-TEST(Division, RefusesRulesThatSayTooLittle) {
+TEST(BatchDivision, RefusesRulesThatSayTooLittle) {
   auto expect = [&](std::vector<CollatedInput> inputs, int at, const char *words) {
-    Division division;
+    BatchDivision division;
     std::optional<DivisionError> error = divide(inputs, division);
     ASSERT_TRUE(error) << words;
     EXPECT_EQ(error->input, at);
@@ -211,10 +211,10 @@ TEST(Division, RefusesRulesThatSayTooLittle) {
   expect({ids, input("i", {"n"}, "index_into(ids, 3)")}, 1, "counts through 3 leading dims");
 }
 
-TEST(Division, SamplesMayBeSegments) {
+TEST(BatchDivision, SamplesMayBeSegments) {
   std::vector<CollatedInput> inputs = {input("tokens", {"rows"}, "concat"),
                                        input("cu", {"texts + 1"}, "offsets(tokens)")};
-  Division division;
+  BatchDivision division;
   ASSERT_FALSE(divide(inputs, division));
   EXPECT_EQ(division.samples.str(), "texts");
   auto cuts = cutInputs(inputs, division, {{7}, {4}}, {0, 1, 3}, [](int) -> Result<std::vector<int64_t>> {
