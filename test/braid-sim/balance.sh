@@ -22,6 +22,15 @@ expect "128 samples in 32 micro-batches" "$work/out"
 for method in random DistTrain-like DIP-like paper even shortest; do expect "$method" "$work/out"; done
 expect "lower bound" "$work/out"
 
+# Columns of other names.
+printf 'pixels,words\n300,40\n1200,900\n' > "$work/other.csv"
+refused "say with --encoder" "$sim" balance "$work/other.csv"
+refused "say with --text" "$sim" balance "$work/other.csv" --encoder pixels
+"$sim" balance "$work/other.csv" --encoder pixels --text words -n 16 -m 4 > "$work/out"
+expect "16 samples in 4 micro-batches" "$work/out"
+
+refused "is too large" "$sim" balance "$work/s.csv" --replicas 1048576 --manifest "$work/a.json"
+
 # The same twice, and a manifest with every sample of the step once on both sides.
 "$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 5 --manifest "$work/a.json" --format json -o "$work/a"
 "$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 5 --manifest "$work/b.json" --format json -o "$work/b"

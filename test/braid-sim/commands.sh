@@ -63,6 +63,41 @@ refused "did you mean 'chimera'" "$sim" draw --kind chimaera
 refused "cannot be read" "$sim" verify --table "$work/none.csv"
 refused "no directions" "$sim" convert --kind chimera --to pytorch
 
+# What would not fit, numbers that are none, and options that do not go together.
+refused "is too large" "$sim" simulate -m 1000000000
+refused "is too large" "$sim" verify --component a:0-99 -m 1000000000
+refused "in half as many directions" "$sim" verify --kind amdp -p 46344 -m 4
+small() { (ulimit -v 200000; exec "$sim" "$@"); }
+if small list > "$work/out" 2>&1; then # instrumented builds do not start there
+  refused "does not fit into memory" small verify -p 1024 -m 16384
+fi
+refused "--latency is -1" "$sim" simulate -c -1
+refused "--forward is nan" "$sim" simulate -f nan
+refused "--forwards is inf" "$sim" simulate --forwards 1,inf,1,1
+refused "--kept is -7" "$sim" simulate --kept -7
+refused "leave out --table" "$sim" search --directions 2 -p 4 -m 24 --forwards 1,2,3,4
+refused "above 0" "$sim" search --directions 2 -p 4 -m 24 -f 0
+refused "too many for --directions" "$sim" search --directions 2 -p 1000000000
+refused "choose --directions N" "$sim" search --kind chimera
+printf '0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n' > "$work/lost.csv"
+refused "0B1 is missing from rank 0" "$sim" simulate --table "$work/lost.csv"
+refused "has none: nothing behind it needs a gradient" "$sim" simulate --kind zb_h1 --component a:0:b:frozen --component b:1
+"$sim" convert --kind amdp -p 4 -m 8 --updates 2 -o "$work/late.csv"
+"$sim" simulate --table "$work/late.csv" > "$work/simulated"
+"$sim" simulate --kind amdp -p 4 -m 8 --updates 2 | grep makespan > "$work/err"
+expect "$(cat "$work/err")" "$work/simulated"
+"$sim" convert --kind amdp -p 4 -m 8 --updates 2 --to compute -o "$work/late.csv"
+"$sim" simulate --table "$work/late.csv" > "$work/simulated"
+expect "$(cat "$work/err")" "$work/simulated"
+: > "$work/empty.csv"
+refused "is empty" "$sim" verify --table "$work/empty.csv"
+echo '{"profiles": []}' > "$work/none.json"
+refused "has no profiles" "$sim" fit --profile "$work/none.json"
+for command in list simulate verify draw; do
+  if "$sim" $command > /dev/full 2> "$work/err"; then echo "accepted: $command > /dev/full"; exit 1; fi
+  expect "cannot write to standard output" "$work/err"
+done
+
 "$sim" search --kind 1f1b -p 4 -m 12 --max-memory 8 --evaluations 300 -o "$work/found.csv" 2> "$work/err"
 expect "lower bound" "$work/err"
 "$sim" verify --table "$work/found.csv" > "$work/verified"

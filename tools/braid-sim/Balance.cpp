@@ -163,6 +163,9 @@ static Status run(const Options &options) {
       text += (text.empty() ? "" : "\n") + stepText(*set, options, *comparison, batch);
     if (options.manifest.empty())
       continue;
+    if (int64_t(count) * options.replicas > 1 << 24)
+      return Error{"a manifest of " + std::to_string(int64_t(count) * options.replicas) +
+                   " samples is too large; choose --samples and --replicas with a product of at most 16777216"};
     Result<SampleManifest> manifest =
         makeManifest(comparer->getBalancer(options.tables.balance.aim), set->samples, count * options.replicas,
                      options.replicas, options.tables.balance.seed, options.step);

@@ -17,18 +17,22 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
 
 namespace braid::sim {
 
+/// Runs a subcommand. That memory runs out, or that standard output takes no more, is an error like any other.
+plan::Status attempt(const std::function<plan::Status()> &run);
+
 /// Declares a subcommand. `options` outlive the parsing; `run` is called with them when the command line asks for it,
 /// and its error becomes the tool's.
 template <typename Options>
 void onRun(CLI::App *command, std::shared_ptr<Options> options, plan::Status (*run)(const Options &)) {
   command->callback([options, run] {
-    if (plan::Status status = run(*options); !status) {
+    if (plan::Status status = attempt([&] { return run(*options); }); !status) {
       std::cerr << "braid-sim: error: " << status.error() << "\n";
       throw CLI::RuntimeError(1);
     }

@@ -25,6 +25,8 @@ static Status run(const Options &options) {
   Result<std::vector<Profile>> profiles = parseProfiles(*text, options.profile);
   if (!profiles)
     return Error{profiles.error()};
+  if (profiles->empty())
+    return Error{options.profile + " has no profiles; docs/Costs.md, section 3, shows one"};
   std::vector<FittedCurve> curves;
   for (const Profile &profile : *profiles) {
     Result<FittedCurve> curve = fitCurve(profile);

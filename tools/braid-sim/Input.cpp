@@ -184,7 +184,47 @@ static Result<std::function<double(const Action &)>> durationsOf(const Input &in
   });
 }
 
+Status sim::checkCosts(const Input &input) {
+  auto check = [](const char *option, double value, bool orMinusOne) -> Status {
+    constexpr double most = 1e15; // sums of a whole table keep their precision
+    if ((value >= 0 && value <= most) || (orMinusOne && value == -1))
+      return {};
+    std::ostringstream text;
+    text << option << " is " << value << "; write a number from 0 to " << most << (orMinusOne ? ", or -1" : "");
+    return Error{text.str()};
+  };
+  struct Number {
+    const char *option;
+    double value;
+    bool orMinusOne = false;
+  };
+  std::vector<Number> numbers = {{"--forward", input.forward},
+                                 {"--input", input.input},
+                                 {"--weight", input.weight},
+                                 {"--latency", input.latency},
+                                 {"--activation", input.activation},
+                                 {"--kept", input.kept, true},
+                                 {"--checkpoint", input.checkpoint},
+                                 {"--replayed", input.replayed, true},
+                                 {"--recomputation", input.recomputation, true},
+                                 {"--bytes", input.bytes},
+                                 {"--boundary-bytes", input.boundaryBytes, true},
+                                 {"--time-per-byte", input.timePerByte}};
+  for (double value : input.forwards)
+    numbers.push_back({"--forwards", value});
+  for (double value : input.inputs)
+    numbers.push_back({"--inputs", value});
+  for (double value : input.weights)
+    numbers.push_back({"--weights", value});
+  for (const Number &number : numbers)
+    if (Status status = check(number.option, number.value, number.orMinusOne); !status)
+      return status;
+  return {};
+}
+
 Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
+  if (Status status = checkCosts(input); !status)
+    return Error{status.error()};
   CostModel costs;
   costs.latency = input.latency;
   costs.overlap = input.overlap == "atomic"  ? Overlap::Atomic
@@ -206,8 +246,6 @@ Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
     cost.recompute = input.recomputation;
     if (input.recompute == "with_backward")
       cost.replayed = input.replayed < 0 ? std::max(0.0, input.activation - input.checkpoint) : input.replayed;
-    if (cost.forward < 0 || cost.input < 0 || cost.weight < 0 || cost.activation < 0)
-      return Error{"durations and memory may not be negative"};
   }
   costs.links = input.links == "free" ? Links::Free : input.links == "serial" ? Links::Serial : Links::Ports;
   costs.timePerByte = input.timePerByte;

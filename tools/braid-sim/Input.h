@@ -39,6 +39,8 @@ struct Input {
 void addInput(CLI::App *command, Input &input);
 void addCosts(CLI::App *command, Input &input);
 
+/// That durations, sizes and memory are finite and not negative, where -1 does not stand for something else.
+plan::Status checkCosts(const Input &input);
 /// The schedule that the options ask for, generated or read.
 plan::Result<plan::PlannedSchedule> load(const Input &input, const plan::GenerateOptions &options);
 plan::Result<plan::CostModel> costsOf(const Input &input, const plan::Pipeline &pipeline);

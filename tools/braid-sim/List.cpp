@@ -14,9 +14,16 @@
 using namespace braid;
 using namespace braid::plan;
 
+namespace {
+struct Options {};
+} // namespace
+
+static Status run(const Options &) {
+  for (const ScheduleKind &kind : scheduleKinds())
+    std::printf("%-12s %s\n", kind.name.c_str(), kind.summary.c_str());
+  return {};
+}
+
 void addList(CLI::App &app) {
-  app.add_subcommand("list", "List the schedules that can be generated")->callback([] {
-    for (const ScheduleKind &kind : scheduleKinds())
-      std::printf("%-12s %s\n", kind.name.c_str(), kind.summary.c_str());
-  });
+  sim::onRun(app.add_subcommand("list", "List the schedules that can be generated"), std::make_shared<Options>(), run);
 }

@@ -39,6 +39,8 @@ static Status complete(PlannerProblem &problem, const Options &options) {
     Result<std::vector<FittedCurve>> curves = parseCurves(*text, options.curves);
     if (!curves)
       return Error{curves.error()};
+    if (curves->empty())
+      return Error{options.curves + " has no curves; write it with braid-sim fit"};
     if (Status status = useCurves(problem, *curves); !status)
       return Error{options.curves + ": " + status.error()};
   }

@@ -12,6 +12,7 @@
 #include "braid/Plan/Schedule/Partition.h"
 #include "braid/Plan/Support/TextTable.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -39,7 +40,9 @@ void sim::addSampleOptions(CLI::App *command, SampleOptions &options) {
       ->capture_default_str();
   command->add_option("--language-layers", options.languageLayers, "Layers of the language model")
       ->capture_default_str();
-  command->add_option("-p,--stages", options.stages, "Stages of all components together")->capture_default_str();
+  command->add_option("-p,--stages", options.stages, "Stages of all components together")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   command->add_option("--split", options.split, "Stages of each component, encoders first; else as the loads say")
       ->delimiter(',');
   command->add_option("--backward", options.backward, "Time of a backward, in forwards")->capture_default_str();
@@ -83,6 +86,14 @@ static Result<std::vector<double>> sharesOf(int layers, int stages) {
   return shares;
 }
 
+/// A column of sizes. Where there is none of that name, the error says which option takes it.
+static Result<std::vector<double>> sizesOf(const TextTable &table, const std::string &column, const char *option) {
+  Result<std::vector<double>> sizes = table.sizes(column);
+  if (!sizes && std::find(table.columns.begin(), table.columns.end(), column) == table.columns.end())
+    return Error{sizes.error() + "; say with " + option + " which one it is"};
+  return sizes;
+}
+
 Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOptions &options) {
   SampleSet set;
   set.name = std::filesystem::path(path).stem().string();
@@ -107,12 +118,12 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
   for (size_t encoder = 0; encoder < encoders; ++encoder) {
     const std::string &spec = options.encoders[encoder];
     size_t slash = spec.find('/');
-    Result<std::vector<double>> rows = table->sizes(spec.substr(0, slash));
+    Result<std::vector<double>> rows = sizesOf(*table, spec.substr(0, slash), "--encoder COLUMN/SEGMENTS");
     if (!rows)
       return Error{rows.error()};
     std::vector<double> segments;
     if (slash != std::string::npos) {
-      Result<std::vector<double>> found = table->sizes(spec.substr(slash + 1));
+      Result<std::vector<double>> found = sizesOf(*table, spec.substr(slash + 1), "--encoder COLUMN/SEGMENTS");
       if (!found)
         return Error{found.error()};
       segments = std::move(*found);
@@ -130,7 +141,7 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
       language[sample] += (*rows)[sample];
   }
   if (!options.text.empty()) {
-    Result<std::vector<double>> rows = table->sizes(options.text);
+    Result<std::vector<double>> rows = sizesOf(*table, options.text, "--text COLUMN, or '' for none,");
     if (!rows)
       return Error{rows.error()};
     for (size_t sample = 0; sample < rows->size(); ++sample)

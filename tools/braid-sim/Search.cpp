@@ -26,6 +26,17 @@ struct Options {
 
 static Status run(const Options &options) {
   if (options.directions > 0) {
+    const sim::Input &input = options.input;
+    if (!input.table.empty() || !input.components.empty() || !input.forwards.empty() || !input.inputs.empty() ||
+        !input.weights.empty() || !input.durations.empty() || input.links != "free" || input.recompute != "none")
+      return Error{"--directions searches equal stages that keep their activations, on links of their own; leave out "
+                   "--table, --component, --forwards, --inputs, --weights, --durations, --links and --recompute"};
+    if (Status status = sim::checkCosts(input); !status)
+      return status;
+    if (!(input.forward > 0 && input.input > 0 && input.weight > 0))
+      return Error{"--directions needs --forward, --input and --weight above 0"};
+    if (input.request.ranks > 4096)
+      return Error{std::to_string(input.request.ranks) + " ranks are too many for --directions; choose at most 4096"};
     CostModel costs;
     costs.stages = {{.forward = options.input.forward,
                      .input = options.input.input,
@@ -64,6 +75,9 @@ static Status run(const Options &options) {
                  static_cast<long long>(found->evaluated));
     return sim::writeFile(options.output, schedule->csv());
   }
+  if (planned->pipeline.directions() > 1)
+    return Error{"a schedule of " + std::to_string(planned->pipeline.directions()) +
+                 " directions cannot be searched from; choose --directions N, a kind with one direction, or amdp"};
   Result<SearchResult> found = searchSchedule(planned->pipeline, *costs, options.search);
   if (!found)
     return Error{found.error()};

@@ -8,6 +8,7 @@
 #include "Input.h"
 
 #include "braid/Plan/Search/Search.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -28,6 +29,18 @@ static Status run(const Options &options) {
   Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
   if (!costs)
     return Error{costs.error()};
+  // The times of a table that loses work would be those of another step. Which weights it reads does not matter here.
+  if (!options.input.table.empty() || !options.input.components.empty()) {
+    Schedule computes = planned->schedule;
+    computes.staleness = 1 << 20;
+    for (std::vector<Action> &row : computes.rows) {
+      std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
+      for (Action &action : row)
+        action.version = 0;
+    }
+    if (Result<ScheduleFacts> facts = verify(planned->pipeline, computes); !facts)
+      return Error{facts.error()};
+  }
   Result<Timeline> timeline = simulate(planned->pipeline, planned->schedule, *costs);
   if (!timeline)
     return Error{timeline.error()};

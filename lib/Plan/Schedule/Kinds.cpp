@@ -191,6 +191,18 @@ Result<PlannedSchedule> makeSchedule(const ScheduleRequest &request, const Gener
   Result<const Maker *> maker = makerOf(request.kind);
   if (!maker)
     return Error{maker.error()};
+  constexpr int64_t mostCells = 1 << 25;
+  int64_t stages = int64_t(request.ranks) * request.chunks;
+  if (!request.components.empty()) {
+    stages = 0;
+    for (const Component &component : request.components)
+      stages += static_cast<int64_t>(component.ranks.size());
+  }
+  if (stages * request.microbatches > mostCells)
+    return Error{"a table of " + std::to_string(stages) + " stages and " + std::to_string(request.microbatches) +
+                 " micro-batches is too large; let their product be at most " + std::to_string(mostCells)};
+  if (request.kind.starts_with("amdp") && int64_t(request.ranks) * request.ranks > mostCells)
+    return Error{std::to_string(request.ranks) + " ranks in half as many directions are too many; choose at most 5792"};
   Result<Pipeline> pipeline = request.components.empty() ? (*maker)->pipeline(request)
                                                          : joinComponents(request.components, request.microbatches);
   if (!pipeline)
