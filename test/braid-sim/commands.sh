@@ -79,9 +79,10 @@ refused "leave out --table" "$sim" search --directions 2 -p 4 -m 24 --forwards 1
 refused "above 0" "$sim" search --directions 2 -p 4 -m 24 -f 0
 refused "too many for --directions" "$sim" search --directions 2 -p 1000000000
 refused "choose --directions N" "$sim" search --kind chimera
+awk 'BEGIN { for (i = 0; i <= 65536; ++i) print i "F0," i "B0" }' > "$work/long.csv"
+refused "65537 rows" "$sim" verify --table "$work/long.csv"
 printf '0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n' > "$work/lost.csv"
 refused "0B1 is missing from rank 0" "$sim" simulate --table "$work/lost.csv"
-refused "has none: nothing behind it needs a gradient" "$sim" simulate --kind zb_h1 --component a:0:b:frozen --component b:1
 "$sim" convert --kind amdp -p 4 -m 8 --updates 2 -o "$work/late.csv"
 "$sim" simulate --table "$work/late.csv" > "$work/simulated"
 "$sim" simulate --kind amdp -p 4 -m 8 --updates 2 | grep makespan > "$work/err"

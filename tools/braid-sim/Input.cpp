@@ -112,6 +112,9 @@ Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &opt
   Result<Schedule> schedule = Schedule::parseCsv(*text);
   if (!schedule)
     return Error{input.table + ": " + schedule.error()};
+  if (schedule->ranks() > 1 << 16)
+    return Error{input.table + " has " + std::to_string(schedule->ranks()) + " rows, one for each rank; at most 65536 " +
+                 "are taken. Take one of several pipelines that are alike"};
   schedule->name = input.table;
   if (input.staleness >= 0)
     schedule->staleness = input.staleness;
