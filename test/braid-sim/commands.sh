@@ -51,6 +51,12 @@ expect "makespan        43.6" "$work/simulated"
 printf '0F0,5\n0B0,1\n' > "$work/durations"
 "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations" > "$work/simulated"
 expect "makespan        6" "$work/simulated"
+for wrong in 0F0,inf 0F0,1x 0F0,-1; do
+  echo "$wrong" > "$work/durations"
+  refused "is no duration" "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations"
+done
+printf '0F0,5\n0F0,6\n' > "$work/durations"
+refused "comes twice" "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations"
 refused "did you mean 'llm'" "$sim" draw --component vision:0:lmm --component llm:1
 refused "is no component" "$sim" draw --component vision
 

@@ -166,16 +166,21 @@ static Result<std::function<double(const Action &)>> durationsOf(const Input &in
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
+    if (line.ends_with('\r'))
+      line.pop_back();
     if (line.empty())
       continue;
     size_t comma = line.find(',');
     Result<Action> action = Action::parse(line.substr(0, comma));
     char *end = nullptr;
     double duration = comma == std::string::npos ? -1 : std::strtod(line.c_str() + comma + 1, &end);
-    if (!action || !isCompute(action->kind) || !end || end == line.c_str() + comma + 1 || !(duration >= 0))
+    if (!action || !isCompute(action->kind) || !end || end == line.c_str() + comma + 1 || *end ||
+        !(duration >= 0 && duration <= 1e15))
       return Error{input.durations + ", line " + std::to_string(number) + ": '" + line +
                    "' is no duration; write ACTION,DURATION as in 0F3,1.5"};
-    durations[action->str()] = duration;
+    if (!durations.emplace(action->str(), duration).second)
+      return Error{input.durations + ", line " + std::to_string(number) + ": " + action->str() +
+                   " comes twice; leave one out"};
   }
   auto usual = std::make_shared<std::pair<Pipeline, CostModel>>(pipeline, costs);
   return std::function<double(const Action &)>([durations = std::move(durations), usual](const Action &action) {
