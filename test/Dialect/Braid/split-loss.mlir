@@ -78,3 +78,69 @@ module @integer attributes {braid.symbols = {batch = 2 : i64}} {
     return %2 : tensor<f32>
   }
 }
+
+// -----
+
+// A divisor that counts what a mask leaves becomes a count too; it goes on as it went.
+
+// CHECK-LABEL: module @counted
+// CHECK: func.func @main
+// CHECK-SAME: %[[COUNT:[a-z0-9]+]]: tensor<i64> {braid.count = 0 : i64
+// CHECK-SAME: %[[BATCH:[a-z0-9]+]]: tensor<i64> {braid.count = 1 : i64
+// CHECK: %[[FLOAT:.*]] = braid.to(self = %[[COUNT]], dtype = f32)
+// CHECK: %[[TWICE:.*]] = braid.mul_scalar(self = %[[FLOAT]], other = 2)
+// CHECK: braid.div(self = %{{.*}}, other = %[[TWICE]])
+// CHECK: braid.div(self = %{{.*}}, other = %[[BATCH]])
+// CHECK-LABEL: func.func @prologue
+// CHECK: %[[MASK:.*]] = braid.ne_scalar
+// CHECK: braid.sum(self = %[[MASK]], dtype = i64)
+// CHECK: braid.scalar_tensor
+module @counted attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]},
+                  %y: tensor<?x7xi64> {braid.input = "y", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %mask = braid.ne_scalar(self = %y, other = 0) : (tensor<?x7xi64>) -> tensor<?x7xi1>
+    %float = braid.to(self = %mask, dtype = f32) : (tensor<?x7xi1>) -> tensor<?x7xf32>
+    %kept = braid.mul(self = %x, other = %float) : (tensor<?x7xf32>, tensor<?x7xf32>) -> tensor<?x7xf32>
+    %sum = braid.sum(self = %kept) : (tensor<?x7xf32>) -> tensor<f32>
+    %count = braid.sum(self = %float) : (tensor<?x7xf32>) -> tensor<f32>
+    %twice = braid.mul_scalar(self = %count, other = 2) : (tensor<f32>) -> tensor<f32>
+    %0 = braid.div(self = %sum, other = %twice) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %b = braid.symbol "batch"
+    %n = braid.scalar_tensor %b : tensor<i64>
+    %all = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %1 = braid.div(self = %all, other = %n) : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    %2 = braid.add(self = %0, other = %1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// A sum of floats is no count: parts would round it.
+
+// CHECK-LABEL: module @floats
+// CHECK-SAME: braid.whole_loss = "braid.sum{{.*}} divides the loss and is no count: a sum over integers or a mask of the batch, or its size"
+module @floats attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]},
+                  %w: tensor<?x7xf32> {braid.input = "w", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %sum = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %weight = braid.sum(self = %w) : (tensor<?x7xf32>) -> tensor<f32>
+    %0 = braid.div(self = %sum, other = %weight) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @squared
+// CHECK-SAME: braid.whole_loss = "braid.scalar_tensor{{.*}} divides the loss and is no count
+module @squared attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %b = braid.symbol "batch"
+    %square = arith.muli %b, %b : index
+    %n = braid.scalar_tensor %square : tensor<i64>
+    %sum = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %0 = braid.div(self = %sum, other = %n) : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

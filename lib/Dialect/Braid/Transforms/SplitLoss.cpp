@@ -13,11 +13,13 @@
 #include "LossSums.h"
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/Collate.h"
 #include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -56,9 +58,14 @@ public:
         continue;
       }
       SmallVector<Value, 2> summands = summandsOf(op);
+      if (auto div = dyn_cast<DivOp>(op); div && summands.empty()) {
+        if (!collectCounts(div.getOther()))
+          return false;
+        summands = {div.getSelf()};
+      }
       if (summands.empty()) {
         reason = describe(op) + " is neither a mean loss (cross_entropy, mse_loss, binary_cross_entropy_with_logits, "
-                                "mean), nor a sum of such terms scaled by constants";
+                                "mean), nor a sum of such terms, scaled by constants or divided by counts of the batch";
         return false;
       }
       for (Value summand : llvm::reverse(summands)) {
@@ -90,6 +97,32 @@ public:
     return {};
   }
 
+  /// Finds what a divisor counts: elements of the inputs that are summed as integers, and sizes that grow with the
+  /// batch. What the whole batch gives is the sum of what its parts give. On failure `reason` says what is no count.
+  bool collectCounts(Value divisor) {
+    Operation *op = divisor.getDefiningOp();
+    auto type = cast<RankedTensorType>(divisor.getType());
+    if (op && type.getRank() == 0) {
+      if (isa<ConstantOp>(op))
+        return true;
+      // What is done to the counts of the whole batch.
+      if (isa<ToOp, AddOp, AddScalarOp, SubOp, SubScalarOp, MulOp, MulScalarOp, DivOp, DivScalarOp, ClampOp, ClampMinOp,
+              MaximumOp>(op))
+        return llvm::all_of(op->getOperands(), [&](Value operand) { return collectCounts(operand); });
+      if (auto sum = dyn_cast<SumOp>(op); sum && isInteger(countedBy(sum)) && !parameterBehind(sum))
+        return counts.insert(op), true;
+      if (auto size = dyn_cast<ScalarTensorOp>(op))
+        if (std::optional<bool> grows = growsWithBatch(size.getValue())) {
+          if (*grows)
+            counts.insert(op);
+          return true;
+        }
+    }
+    reason = (op ? describe(op) : std::string("an input")) +
+             " divides the loss and is no count: a sum over integers or a mask of the batch, or its size";
+    return false;
+  }
+
   /// What becomes a sum divided by a count; sums need no count.
   static bool isTerm(Operation *op) {
     return isa<CrossEntropyLossOp, MseLossOp, BinaryCrossEntropyWithLogitsOp, MeanOp, SumOp>(op);
@@ -110,14 +143,26 @@ public:
       }
       counted.push_back({term, *count});
     }
+    for (Operation *divisor : counts) {
+      FailureOr<Value> count = emitDivisor(divisor);
+      if (failed(count)) {
+        shapes.erase(prologue);
+        return failure();
+      }
+      counted.push_back({divisor, *count});
+    }
     SmallVector<Value> results;
     SmallVector<Type> types;
     SmallVector<Attribute> names;
-    for (auto &[term, count] : counted) {
+    for (auto &[op, count] : counted) {
       results.push_back(count);
       types.push_back(count.getType());
-      names.push_back(builder.getStringAttr(describe(term)));
-      replaceMean(term, count.getType(), results.size() - 1);
+      names.push_back(builder.getStringAttr(describe(op)));
+      Value argument = addCount(op, count.getType(), results.size() - 1);
+      if (counts.contains(op))
+        replaceDivisor(op, argument);
+      else
+        replaceMean(op, argument);
     }
     OpBuilder end = OpBuilder::atBlockEnd(&prologue.getBody().front());
     func::ReturnOp::create(end, prologue.getLoc(), results);
@@ -130,8 +175,57 @@ public:
 
   std::string reason;
   llvm::SetVector<Operation *> terms;
+  llvm::SetVector<Operation *> counts; // in divisors
 
 private:
+  static bool isInteger(Value value) { return isa<IntegerType>(getElementTypeOrSelf(value.getType())); }
+
+  /// The values that a sum adds, before they became floats.
+  static Value countedBy(SumOp sum) {
+    Value value = sum.getSelf();
+    for (auto to = value.getDefiningOp<ToOp>(); to && !isInteger(value); to = value.getDefiningOp<ToOp>())
+      value = to.getSelf();
+    return value;
+  }
+
+  /// A parameter that the op's result depends on; null if there is none.
+  static GetParamOp parameterBehind(Operation *op) {
+    llvm::SetVector<Operation *> work;
+    work.insert(op);
+    for (unsigned at = 0; at < work.size(); ++at) {
+      if (auto param = dyn_cast<GetParamOp>(work[at]))
+        return param;
+      for (Value operand : work[at]->getOperands())
+        if (Operation *before = operand.getDefiningOp())
+          work.insert(before);
+    }
+    return {};
+  }
+
+  /// Whether a size counts samples, or rows that divide with them, or is the same for all parts of a batch. Nothing
+  /// where it is neither.
+  std::optional<bool> growsWithBatch(Value index) {
+    FailureOr<Expr> size = shapes.valueOf(index);
+    FailureOr<CollatedInputs> collated = getCollatedInputs(main);
+    plan::Division division;
+    if (failed(size) || failed(collated) || plan::divide(collated->inputs, division))
+      return std::nullopt;
+    std::set<std::string> divided;
+    for (const Expr &unit : division.units())
+      unit.collectSymbols(divided);
+    auto isDivided = [&](const Expr &expr) {
+      std::set<std::string> names;
+      expr.collectSymbols(names);
+      return llvm::any_of(names, [&](const std::string &name) { return divided.count(name); });
+    };
+    if (!isDivided(*size))
+      return false;
+    for (const Expr &unit : division.units())
+      if (std::optional<Expr> each = size->exactQuotient(unit); each && !isDivided(*each))
+        return true;
+    return std::nullopt;
+  }
+
   static bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
     return op && isa<ConstantOp>(op);
@@ -208,8 +302,8 @@ private:
                               {slice.lookup(loss.getTarget()), Attribute(inside.getI64IntegerAttr(ignored))}, shapes);
       if (failed(kept))
         return failure();
-      auto count = buildAtenOp(inside, loc, OperationName("braid.sum", inside.getContext()),
-                               {(*kept)->getResult(0)}, shapes);
+      auto count =
+          buildAtenOp(inside, loc, OperationName("braid.sum", inside.getContext()), {(*kept)->getResult(0)}, shapes);
       if (failed(count))
         return failure();
       return (*count)->getResult(0);
@@ -230,11 +324,46 @@ private:
     return sizeOf(term->getOperand(0));
   }
 
-  void replaceMean(Operation *term, Type countType, unsigned number) {
+  /// A count in a divisor, inside of the prologue.
+  FailureOr<Value> emitDivisor(Operation *divisor) {
+    if (auto size = dyn_cast<ScalarTensorOp>(divisor))
+      return Value(
+          ScalarTensorOp::create(inside, divisor->getLoc(), RankedTensorType::get({}, inside.getI64Type()),
+                                 shapes.materializeIndex(inside, divisor->getLoc(), *shapes.valueOf(size.getValue()))));
+    Value counted = countedBy(cast<SumOp>(divisor));
+    if (failed(cloneSlice(counted, divisor)))
+      return failure();
+    auto sum = buildAtenOp(inside, divisor->getLoc(), OperationName("braid.sum", inside.getContext()),
+                           {slice.lookup(counted), ArgValue(Attribute(TypeAttr::get(inside.getI64Type())))}, shapes);
+    if (failed(sum))
+      return failure();
+    return (*sum)->getResult(0);
+  }
+
+  /// The count as an argument of @main.
+  Value addCount(Operation *op, Type type, unsigned number) {
     unsigned argument = main.getNumArguments();
     auto attrs = builder.getDictionaryAttr({builder.getNamedAttr("braid.count", builder.getI64IntegerAttr(number)),
                                             builder.getNamedAttr(dimsAttrName, builder.getArrayAttr({}))});
-    (void)main.insertArgument(argument, countType, attrs, term->getLoc());
+    (void)main.insertArgument(argument, type, attrs, op->getLoc());
+    return main.getArgument(argument);
+  }
+
+  void replaceDivisor(Operation *divisor, Value count) {
+    Type wanted = getElementTypeOrSelf(divisor->getResult(0).getType());
+    if (wanted != getElementTypeOrSelf(count.getType())) {
+      builder.setInsertionPoint(divisor);
+      auto to = buildAtenOp(builder, divisor->getLoc(), OperationName("braid.to", builder.getContext()),
+                            {count, ArgValue(Attribute(TypeAttr::get(wanted)))}, shapes);
+      if (Attribute path = divisor->getAttr(pathAttrName))
+        (*to)->setAttr(pathAttrName, path);
+      count = (*to)->getResult(0);
+    }
+    divisor->getResult(0).replaceAllUsesWith(count);
+    shapes.erase(divisor);
+  }
+
+  void replaceMean(Operation *term, Value count) {
     builder.setInsertionPoint(term);
     Operation *total;
     if (isa<MeanOp>(term)) {
@@ -248,7 +377,7 @@ private:
     }
     auto path = term->getAttr(pathAttrName);
     auto quotient = buildAtenOp(builder, term->getLoc(), OperationName("braid.div", builder.getContext()),
-                                {total->getResult(0), main.getArgument(argument)}, shapes);
+                                {total->getResult(0), count}, shapes);
     if (path)
       for (Operation *op : {total, *quotient})
         op->setAttr(pathAttrName, path);

@@ -99,8 +99,9 @@ def SplitLoss : Pass<"braid-split-loss", "::mlir::ModuleOp"> {
   let description = [{
     The mean of cross entropy, MSE or BCE becomes its sum divided by a count that @main takes as an argument with
     `braid.count`; @prologue computes the counts from the inputs alone, so that micro-batches of unequal size add up to
-    the loss of the whole batch. Terms may be added and scaled by constants. A loss of another form stays whole, and
-    `braid.whole_loss` on the module says why: then the batch cannot be divided.
+    the loss of the whole batch. Terms may be added and scaled by constants. Where the model divides a sum by what it
+    counts itself, sums over masks and labels in the divisor, and multiples of the batch's size, become counts as well.
+    A loss of another form stays whole, and `braid.whole_loss` on the module says why: then the batch cannot be divided.
   }];
   let statistics = [Statistic<"numTerms", "terms", "Loss terms with a count">];
 }
