@@ -85,8 +85,16 @@ static void addConvolution(std::vector<Case> &cases) {
   add(single({2, 3, 5, 4}), single({4, 3, 2, 2}), single({4}), {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1);
 }
 
+static void addDistances(std::vector<Case> &cases) {
+  for (double order : {1.0, 2.0, 3.0}) {
+    cases.push_back({"cdist", {x({4, 3}), x({5, 3}), f(order)}});
+    cases.push_back({"cdist", {x({2, 4, 3}), x({1, 5, 3}), f(order)}});
+  }
+}
+
 std::vector<Case> contractionCases() {
   std::vector<Case> cases;
+  addDistances(cases);
   addMatrices(cases);
   addMatmul(cases);
   addLinear(cases);

@@ -29,6 +29,10 @@ static void addArithmetic(std::vector<Case> &cases) {
     cases.push_back({"mul", {x(a), x(b)}});
     cases.push_back({"div", {x(a), positive(b)}});
     cases.push_back({"remainder", {x(a), positive(b)}});
+    cases.push_back({"fmod", {x(a), positive(b)}});
+    cases.push_back({"atan2", {x(a), positive(b)}});
+    cases.push_back({"hypot", {x(a), positive(b)}});
+    cases.push_back({"logaddexp", {x(a), x(b)}});
   }
   for (mlir::Attribute alpha : {i(2), f(-0.5), i(1)}) {
     cases.push_back({"add", {x({2, 3}), x({3}), alpha}});
@@ -105,6 +109,16 @@ static void addChoices(std::vector<Case> &cases) {
   cases.push_back({"where", {mask({}, {0, 3}), x({0, 3}), x({3})}});
 }
 
+/// Between -0.75 and 0.75, and above 1.5: of `positive` values.
+static Operand within(std::vector<int64_t> sizes) {
+  Operand operand = positive(std::move(sizes));
+  return {operand.value.sub(1.25), true};
+}
+static Operand above(std::vector<int64_t> sizes) {
+  Operand operand = positive(std::move(sizes));
+  return {operand.value.add(1), true};
+}
+
 static void addFunctions(std::vector<Case> &cases) {
   for (const std::vector<int64_t> &shape : shapes) {
     for (const char *op : {"neg", "abs", "exp", "sin", "cos", "erf", "tanh", "sigmoid", "relu", "silu", "hardswish",
@@ -112,6 +126,18 @@ static void addFunctions(std::vector<Case> &cases) {
       cases.push_back({op, {x(shape)}});
     for (const char *op : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"})
       cases.push_back({op, {positive(shape)}});
+    for (const char *op :
+         {"asinh", "atan", "cosh", "erfc", "exp2", "expm1", "frac", "hardshrink", "sinh", "softshrink"})
+      cases.push_back({op, {x(shape)}});
+    for (const char *op : {"digamma", "lgamma", "log10", "log2"})
+      cases.push_back({op, {positive(shape)}});
+    for (const char *op : {"acos", "asin", "atanh", "erfinv", "tan"})
+      cases.push_back({op, {within(shape)}});
+    cases.push_back({"acosh", {above(shape)}});
+    cases.push_back({"softshrink", {x(shape), f(0.2)}});
+    cases.push_back({"hardshrink", {x(shape), f(0.2)}});
+    cases.push_back({"threshold", {x(shape), f(0.1), f(-0.7)}});
+    cases.push_back({"fmod_scalar", {x(shape), f(0.7)}});
     cases.push_back({"gelu", {x(shape)}});
     cases.push_back({"gelu", {x(shape), s("tanh")}});
     cases.push_back({"gelu", {x(shape), s("none")}});

@@ -71,6 +71,7 @@ std::vector<Case> reductionCases();
 std::vector<Case> viewCases();
 std::vector<Case> contractionCases();
 std::vector<Case> normAttentionCases();
+std::vector<Case> recurrentCases();
 std::vector<Case> poolingCases();
 std::vector<Case> gatherScatterCases();
 std::vector<Case> lossCases();

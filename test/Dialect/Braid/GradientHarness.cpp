@@ -89,8 +89,8 @@ std::ostream &operator<<(std::ostream &stream, const Case &test) {
 
 std::vector<Case> allCases() {
   std::vector<Case> all;
-  for (auto family : {elementwiseCases, reductionCases, viewCases, contractionCases, normAttentionCases, poolingCases,
-                      gatherScatterCases, lossCases})
+  for (auto family : {elementwiseCases, reductionCases, viewCases, contractionCases, normAttentionCases, recurrentCases,
+                      poolingCases, gatherScatterCases, lossCases})
     llvm::append_range(all, family());
   return all;
 }

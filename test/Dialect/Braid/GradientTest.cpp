@@ -199,6 +199,7 @@ INSTANTIATE_TEST_SUITE_P(Reduction, GradientTest, testing::ValuesIn(reductionCas
 INSTANTIATE_TEST_SUITE_P(View, GradientTest, testing::ValuesIn(viewCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Contraction, GradientTest, testing::ValuesIn(contractionCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(NormAttention, GradientTest, testing::ValuesIn(normAttentionCases()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Recurrent, GradientTest, testing::ValuesIn(recurrentCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Pooling, GradientTest, testing::ValuesIn(poolingCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(GatherScatter, GradientTest, testing::ValuesIn(gatherScatterCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Loss, GradientTest, testing::ValuesIn(lossCases()), nameOf);

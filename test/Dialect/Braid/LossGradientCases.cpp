@@ -93,8 +93,38 @@ static void addLinearCrossEntropy(std::vector<Case> &cases) {
   add(x({0, 5}), x({3, 5}), x({3}), indices({}, {0}), -100);
 }
 
+/// Without an op that ATen differentiates.
+static void addOthers(std::vector<Case> &cases) {
+  auto probabilities = [](std::vector<int64_t> sizes) {
+    Operand operand = positive(std::move(sizes));
+    return Operand{operand.value.sub(0.5).mul(0.6).add(0.05), true};
+  };
+  Operand weight = positive({2, 3}), scores = x({5, 2, 4}), classes = positive({3});
+  weight.grad = classes.grad = false;
+  scores.value = scores.value.log_softmax(-1);
+  for (int64_t reduction : {0, 1, 2}) {
+    cases.push_back({"binary_cross_entropy", {probabilities({2, 3}), probabilities({2, 3}), none, i(reduction)}});
+    cases.push_back({"binary_cross_entropy", {probabilities({2, 3}), probabilities({2, 3}), weight, i(reduction)}});
+    cases.push_back({"multi_margin_loss", {x({4, 3}), indices({0, 2, 1, 1}, {4}), none, none, none, i(reduction)}});
+    cases.push_back(
+        {"multi_margin_loss", {x({4, 3}), indices({0, 2, 1, 1}, {4}), i(2), f(0.5), classes, i(reduction)}});
+    cases.push_back({"multilabel_margin_loss", {x({2, 3}), indices({2, 0, -1, 1, -1, 0}, {2, 3}), i(reduction)}});
+    for (bool infinity : {false, true}) {
+      cases.push_back({"ctc_loss",
+                       {scores, indices({1, 2, 3, 1}, {2, 2}), indices({5, 4}, {2}), indices({2, 1}, {2}), i(0),
+                        i(reduction), b(infinity)},
+                       false});
+      cases.push_back({"ctc_loss",
+                       {scores, indices({1, 2, 3}, {3}), indices({5, 4}, {2}), indices({2, 1}, {2}), i(0), i(reduction),
+                        b(infinity)},
+                       false});
+    }
+  }
+}
+
 std::vector<Case> lossCases() {
   std::vector<Case> cases;
+  addOthers(cases);
   addCrossEntropy(cases);
   addPointwise(cases);
   addLinearCrossEntropy(cases);

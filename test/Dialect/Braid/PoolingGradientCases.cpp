@@ -57,6 +57,25 @@ static void addAdaptive(std::vector<Case> &cases) {
       cases.push_back({"adaptive_max_pool2d", {distinct(shape), ints(output)}});
     }
   cases.push_back({"adaptive_avg_pool2d", {x({2, 3, 4, 4}), sizes({1, 1})}});
+  for (const std::vector<int64_t> &output : std::vector<std::vector<int64_t>>{{1, 1, 1}, {2, 3, 1}}) {
+    cases.push_back({"adaptive_avg_pool3d", {x({2, 3, 4, 5, 6}), output}});
+    cases.back().symbolic = false;
+    cases.push_back({"adaptive_max_pool3d", {distinct({2, 3, 4, 5, 6}), ints(output)}});
+  }
+}
+
+/// Places inside of the image and beyond it, by each interpolation and padding.
+static void addGrids(std::vector<Case> &cases) {
+  for (int64_t interpolation : {0, 1, 2})
+    for (int64_t padding : {0, 1, 2})
+      for (bool corners : {false, true}) {
+        cases.push_back(
+            {"grid_sampler", {x({2, 3, 4, 5}), x({2, 3, 2, 2}), i(interpolation), i(padding), b(corners)}, false});
+        if (interpolation < 2)
+          cases.push_back({"grid_sampler",
+                           {x({1, 2, 3, 4, 5}), x({1, 2, 3, 2, 3}), i(interpolation), i(padding), b(corners)},
+                           false});
+      }
 }
 
 static void addResampling(std::vector<Case> &cases) {
@@ -98,6 +117,7 @@ std::vector<Case> poolingCases() {
   std::vector<Case> cases;
   addPools(cases);
   addAdaptive(cases);
+  addGrids(cases);
   addResampling(cases);
   addColumns(cases);
   return cases;

@@ -12,6 +12,8 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <cmath>
+
 namespace braid::test {
 
 static void addSums(std::vector<Case> &cases) {
@@ -40,6 +42,27 @@ static void addSums(std::vector<Case> &cases) {
     cases.push_back({"logsumexp", {x({0, 3}), ints({1}), keepdim}});
   }
   cases.push_back({"var_correction", {x({2, 3}), ints({1}), f(0.5)}, true, /*symbolic=*/false});
+  for (mlir::Attribute keepdim : {b(false), b(true)}) {
+    cases.push_back({"std_correction", {x({2, 3, 4}), ints({-1}), none, keepdim}});
+    cases.push_back({"std_correction", {x({2, 3, 4}), none, i(0), keepdim}});
+    for (mlir::Attribute order : {i(1), i(2), f(2.5), f(INFINITY)}) {
+      cases.push_back({"linalg_vector_norm", {x({2, 3, 4}), order, ints({1}), keepdim}});
+      cases.push_back({"linalg_vector_norm", {x({2, 3, 4}), order, ints({0, -1}), keepdim}});
+    }
+    cases.push_back({"linalg_vector_norm", {x({2, 3}), none, none, keepdim}});
+    cases.push_back({"prod_dim", {x({2, 3, 4}), i(1), keepdim}});
+    cases.push_back({"median_dim", {distinct({2, 3, 4}), i(1), keepdim}});
+    cases.push_back({"median_dim", {distinct({2, 5}), i(-1), keepdim}});
+  }
+  cases.push_back({"prod", {x({2, 3})}});
+  cases.push_back({"prod", {x({})}});
+  // Norms of nothing but zeros, and products with one.
+  Operand zero = fixed(at::zeros({2, 3}, at::kDouble)), one = fixed(at::tensor({0.0, 2.0, 3.0}, at::kDouble));
+  zero.grad = one.grad = true;
+  cases.push_back({"linalg_vector_norm", {zero, i(2), ints({1})}, false});
+  cases.push_back({"std_correction", {zero, ints({1})}, false});
+  cases.push_back({"prod", {one}});
+  cases.push_back({"cumprod", {one, i(0)}});
   cases.push_back({"sum_dim", {x({}), ints({0})}});
   cases.push_back({"mean_dim", {x({}), ints({-1})}});
   // In another element type.
@@ -92,6 +115,8 @@ static void addScans(std::vector<Case> &cases) {
   cases.push_back({"cumsum", {x({0, 3}), i(1)}});
   cases.push_back({"cumsum", {x({}), i(0)}});
   cases.push_back({"cumsum", {single({2, 3}), i(0), type(c10::ScalarType::Double)}, false});
+  cases.push_back({"cumprod", {x({2, 3, 4}), i(1)}});
+  cases.push_back({"cumprod", {x({2, 3}), i(-1)}});
   cases.push_back({"diff", {x({2, 5})}});
   cases.push_back({"diff", {x({5, 2}), i(2), i(0)}});
   cases.push_back({"diff", {x({2, 5}), i(1), i(-1), x({2, 1})}});

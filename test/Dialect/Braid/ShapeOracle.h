@@ -95,6 +95,7 @@ std::vector<Generator> reductionGenerators();
 std::vector<Generator> viewGenerators();
 std::vector<Generator> contractionGenerators();
 std::vector<Generator> normAttentionGenerators();
+std::vector<Generator> recurrentGenerators();
 std::vector<Generator> poolingGenerators();
 std::vector<Generator> gatherScatterGenerators();
 std::vector<Generator> creationGenerators();

@@ -90,6 +90,14 @@ std::vector<Generator> contractionGenerators() {
          int64_t b = r.size(), i = r.size(), k = r.size(), j = r.size();
          return Args{like(r, r.broadcastable({b, i, j}), dtype), like(r, {b, i, k}, dtype), like(r, {b, k, j}, dtype)};
        }});
+  table.push_back({"cdist", [](Random &r) {
+                     c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
+                     Sizes batch = r.sizes(0, 2);
+                     int64_t length = r.between(1, 4);
+                     return Args{Tensor{batch + Sizes{r.between(1, 4), length}, dtype},
+                                 Tensor{r.broadcastable(batch) + r.spoiled({r.between(1, 4), length}), dtype},
+                                 maybe(r, r.pick({1.0, 2.0, 3.0}))};
+                   }});
   table.push_back({"matmul", [](Random &r) {
                      c10::ScalarType dtype = r.floats();
                      int64_t i = r.size(), k = r.size(), j = r.size();
@@ -255,6 +263,44 @@ std::vector<Generator> normAttentionGenerators() {
 }
 
 //===----------------------------------------------------------------------===//
+// Recurrent layers
+//===----------------------------------------------------------------------===//
+
+/// `gates` weights a feature. Sizes of batches are not spoiled, since ATen lets those of 1 broadcast, nor weights in
+/// float32, since oneDNN compares nothing.
+static Args recurrent(Random &r, int64_t gates) {
+  bool isLstm = gates == 4, biases = r.chance(0.7), both = r.chance(0.4), batchFirst = r.chance(0.5);
+  c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
+  int64_t layers = r.between(1, 3), directions = both ? 2 : 1, features = r.between(1, 5), size = r.between(2, 5),
+          output = isLstm && r.chance(0.3) ? r.between(1, size - 1) : size;
+  int64_t batch = r.between(1, 4), steps = r.between(r.chance(0.03) ? 0 : 1, 5);
+  Tensor input{batchFirst ? Sizes{batch, steps, features} : Sizes{steps, batch, features}, dtype};
+  Tensor hidden{{layers * directions, batch, output}, dtype}, cell{{layers * directions, batch, size}, dtype};
+  std::vector<std::optional<Tensor>> params;
+  for (int64_t number = 0; number < layers * directions; ++number) {
+    int64_t taken = number < directions ? features : directions * output;
+    params.push_back(Tensor{{gates * size, dtype == c10::kDouble && r.chance(0.02) ? taken + 1 : taken}, dtype});
+    params.push_back(Tensor{{gates * size, output}, dtype});
+    for (int64_t bias = 0; biases && bias < 2; ++bias)
+      params.push_back(Tensor{{gates * size}, dtype});
+    if (output != size)
+      params.push_back(Tensor{{output, size}, dtype});
+  }
+  if (r.chance(0.03))
+    params.pop_back();
+  Arg states = isLstm ? Arg(std::vector<std::optional<Tensor>>{hidden, cell}) : Arg(hidden);
+  int64_t told = r.chance(0.03) ? layers + 1 : layers;
+  return {input, states, params, biases, told, 0.0, r.chance(0.5), both, batchFirst};
+}
+
+std::vector<Generator> recurrentGenerators() {
+  return {{"lstm", [](Random &r) { return recurrent(r, 4); }},
+          {"gru", [](Random &r) { return recurrent(r, 3); }},
+          {"rnn_tanh", [](Random &r) { return recurrent(r, 1); }},
+          {"rnn_relu", [](Random &r) { return recurrent(r, 1); }}};
+}
+
+//===----------------------------------------------------------------------===//
 // Losses
 //===----------------------------------------------------------------------===//
 
@@ -272,6 +318,29 @@ static Args nll(Random &r, c10::ScalarType dtype, int64_t reduction, double spoi
 
 std::vector<Generator> lossGenerators() {
   std::vector<Generator> table;
+  table.push_back({"binary_cross_entropy", [](Random &r) {
+                     Tensor self{r.sizes(0, 3), r.pick({c10::kFloat, c10::kDouble})};
+                     return Args{self, like(r, self.sizes, self.dtype), maybe(r, self, 0.3), maybe(r, r.between(0, 2))};
+                   }});
+  table.push_back({"multi_margin_loss", [](Random &r) {
+                     c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
+                     int64_t classes = r.between(1, 5), batch = r.between(1, 5);
+                     return Args{Tensor{{batch, classes}, dtype}, Tensor{r.spoiled({batch}), c10::kLong, 0},
+                                 maybe(r, Number(int64_t(1))),    maybe(r, Number(0.5)),
+                                 classWeight(r, classes, dtype),  maybe(r, r.between(0, 2))};
+                   }});
+  table.push_back({"multilabel_margin_loss", [](Random &r) {
+                     Tensor self{{r.between(1, 5), r.between(1, 5)}, r.pick({c10::kFloat, c10::kDouble})};
+                     return Args{self, Tensor{r.spoiled(self.sizes), c10::kLong, 0}, maybe(r, r.between(0, 2))};
+                   }});
+  table.push_back({"ctc_loss", [](Random &r) {
+                     int64_t steps = r.between(2, 6), batch = r.between(1, 4), classes = r.between(2, 5);
+                     Tensor scores{{steps, batch, classes}, r.pick({c10::kFloat, c10::kDouble}), -1};
+                     Tensor inputs{{batch}, c10::kLong, static_cast<double>(steps)}, lengths{{batch}, c10::kLong, 1};
+                     Tensor targets{r.chance(0.7) ? Sizes{batch, r.between(1, 3)} : Sizes{batch}, c10::kLong, 1};
+                     return Args{scores,       targets, inputs, lengths, int64_t(0), maybe(r, r.between(0, 2)),
+                                 r.chance(0.5)};
+                   }});
   table.push_back({"linear_cross_entropy", [](Random &r) {
                      c10::ScalarType dtype = r.pick({c10::kFloat, c10::kDouble});
                      int64_t rows = r.size(), hidden = r.size(), classes = r.between(1, 5);

@@ -7,6 +7,8 @@
 
 #include "ShapeOracle.h"
 
+#include <limits>
+
 namespace braid::oracle {
 
 static Tensor tensor(Random &r, int64_t mostRank = 4) { return {r.sizes(0, mostRank), r.any()}; }
@@ -34,20 +36,26 @@ static Args pair(Random &r) {
 
 std::vector<Generator> elementwiseGenerators() {
   std::vector<Generator> table;
-  for (const char *op : {"neg",         "abs",        "sign",   "exp",         "log",         "log1p",    "sqrt",
-                         "rsqrt",       "reciprocal", "sin",    "cos",         "erf",         "tanh",     "sigmoid",
-                         "relu",        "silu",       "detach", "bitwise_not", "logical_not", "hardtanh", "hardswish",
-                         "hardsigmoid", "leaky_relu", "elu",    "softplus",    "mish"})
+  for (const char *op :
+       {"neg",        "abs",         "sign",        "exp",      "log",       "log1p",       "sqrt",       "rsqrt",
+        "reciprocal", "sin",         "cos",         "erf",      "tanh",      "sigmoid",     "relu",       "silu",
+        "detach",     "bitwise_not", "logical_not", "hardtanh", "hardswish", "hardsigmoid", "leaky_relu", "elu",
+        "softplus",   "mish",        "acos",        "acosh",    "asin",      "asinh",       "atan",       "atanh",
+        "cosh",       "digamma",     "erfc",        "erfinv",   "exp2",      "expm1",       "lgamma",     "log10",
+        "log2",       "sinh",        "tan",         "floor",    "ceil",      "round",       "trunc",      "frac"})
     table.push_back({op, unary});
-  for (const char *op : {"mul", "div", "floor_divide", "remainder", "pow", "maximum", "minimum", "and", "bitwise_and",
-                         "bitwise_or", "logical_and", "logical_or", "eq", "ne", "lt", "le", "gt", "ge"})
+  for (const char *op : {"mul",        "div",         "floor_divide", "remainder",  "pow",         "maximum",
+                         "minimum",    "and",         "bitwise_and",  "bitwise_or", "bitwise_xor", "logical_and",
+                         "logical_or", "logical_xor", "eq",           "ne",         "lt",          "le",
+                         "gt",         "ge",          "fmod",         "atan2",      "hypot",       "logaddexp"})
     table.push_back({op, binary});
   for (const char *op : {"add", "sub"})
     table.push_back({op, binaryWithAlpha});
   for (const char *op : {"add_scalar", "sub_scalar", "rsub_scalar"})
     table.push_back({op, withNumberAndAlpha});
-  for (const char *op : {"mul_scalar", "div_scalar", "floor_divide_scalar", "remainder_scalar", "pow_scalar",
-                         "clamp_min", "eq_scalar", "ne_scalar", "lt_scalar", "le_scalar", "gt_scalar", "ge_scalar"})
+  for (const char *op :
+       {"mul_scalar", "div_scalar", "floor_divide_scalar", "remainder_scalar", "fmod_scalar", "pow_scalar", "clamp_min",
+        "eq_scalar", "ne_scalar", "lt_scalar", "le_scalar", "gt_scalar", "ge_scalar"})
     table.push_back({op, withNumber});
   for (const char *op : {"silu_backward", "sigmoid_backward", "tanh_backward", "gelu_backward", "hardswish_backward",
                          "hardsigmoid_backward", "mish_backward"})
@@ -68,9 +76,15 @@ std::vector<Generator> elementwiseGenerators() {
                      args.insert(args.begin() + 1, {Number(1.0), Number(1.0), Number(1.0), false});
                      return args;
                    }});
+  for (const char *op : {"softshrink", "hardshrink"})
+    table.push_back({op, [](Random &r) {
+                       return Args{tensor(r), maybe(r, r.chance(0.5) ? Number(int64_t(1)) : Number(0.25))};
+                     }});
+  table.push_back({"threshold", [](Random &r) { return Args{tensor(r), r.number(), r.number()}; }});
   table.push_back({"pow_base", [](Random &r) { return Args{r.number(), tensor(r)}; }});
-  table.push_back(
-      {"clamp", [](Random &r) { return Args{tensor(r), maybe(r, r.number(), 0.7), maybe(r, r.number(), 0.7)}; }});
+  table.push_back({"clamp", [](Random &r) {
+                     return Args{tensor(r), maybe(r, r.number(), 0.7), maybe(r, r.number(), 0.7)};
+                   }});
   table.push_back({"div_mode", [](Random &r) {
                      Args args = binary(r);
                      args.push_back(maybe(r, r.chance(0.05) ? "up" : r.chance(0.5) ? "floor" : "trunc", 0.8));
@@ -120,7 +134,7 @@ std::vector<Generator> reductionGenerators() {
   std::vector<Generator> table;
   for (const char *op : {"max", "min", "all", "any"})
     table.push_back({op, unary});
-  for (const char *op : {"max_dim", "min_dim", "all_dim", "any_dim"})
+  for (const char *op : {"max_dim", "min_dim", "median_dim", "all_dim", "any_dim"})
     table.push_back({op, overDim});
   for (const char *op : {"sum", "mean"})
     table.push_back({op, [](Random &r) { return Args{tensor(r), orAbsent(r.maybeDtype())}; }});
@@ -144,14 +158,32 @@ std::vector<Generator> reductionGenerators() {
                      Tensor self{r.sizes(0, 4), r.real()};
                      return Args{self, dimList(r, self), maybe(r, Number(int64_t(0))), maybe(r, r.chance(0.5))};
                    }});
+  table.push_back({"std_correction", [](Random &r) {
+                     Tensor self{r.sizes(0, 4), r.real()};
+                     return Args{self, dimList(r, self), maybe(r, Number(int64_t(0))), maybe(r, r.chance(0.5))};
+                   }});
+  table.push_back({"linalg_vector_norm", [](Random &r) {
+                     Tensor self{r.sizes(0, 4), r.real()};
+                     Number order = r.pick({Number(int64_t(1)), Number(2.0), Number(3.5), Number(-1.0),
+                                            Number(std::numeric_limits<double>::infinity())});
+                     return Args{self, maybe(r, order), dimList(r, self), maybe(r, r.chance(0.5)),
+                                 maybe(r, r.pick({c10::kFloat, c10::kDouble}), 0.2)};
+                   }});
+  table.push_back({"prod", [](Random &r) { return Args{tensor(r), orAbsent(r.maybeDtype())}; }});
+  table.push_back({"prod_dim", [](Random &r) {
+                     Args args = overDim(r);
+                     args.push_back(orAbsent(r.maybeDtype()));
+                     return args;
+                   }});
   table.push_back({"var_dim", [](Random &r) {
                      Tensor self{r.sizes(0, 4), r.real()};
                      return Args{self, dimList(r, self), maybe(r, r.chance(0.5)), maybe(r, r.chance(0.5))};
                    }});
-  table.push_back({"cumsum", [](Random &r) {
-                     Tensor self = tensor(r);
-                     return Args{self, r.dim(self.rank()), orAbsent(r.maybeDtype())};
-                   }});
+  for (const char *op : {"cumsum", "cumprod"})
+    table.push_back({op, [](Random &r) {
+                       Tensor self = tensor(r);
+                       return Args{self, r.dim(self.rank()), orAbsent(r.maybeDtype())};
+                     }});
   table.push_back({"diff", [](Random &r) {
                      Tensor self{r.sizes(r.chance(0.05) ? 0 : 1, 3), r.any()};
                      int64_t dim = r.dim(self.rank());

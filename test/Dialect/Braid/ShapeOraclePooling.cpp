@@ -110,8 +110,8 @@ static Args resample(Random &r, int64_t spatial, bool backward, int64_t options,
 }
 
 /// Without empty dims: ATen takes a mean over nothing where the output is 1 x 1, and maxima of no channels.
-static Tensor filledImage(Random &r) {
-  Tensor self = image(r, 2);
+static Tensor filledImage(Random &r, int64_t spatial = 2) {
+  Tensor self = image(r, spatial);
   for (int64_t &size : self.sizes)
     size = std::max<int64_t>(size, 1);
   return self;
@@ -133,6 +133,21 @@ std::vector<Generator> poolingGenerators() {
                    }});
   table.push_back(
       {"adaptive_max_pool2d", [](Random &r) { return Args{filledImage(r), Sizes{r.between(1, 6), r.between(1, 6)}}; }});
+  for (const char *op : {"adaptive_avg_pool3d", "adaptive_max_pool3d"})
+    table.push_back({op, [](Random &r) {
+                       return Args{filledImage(r, 3), Sizes{r.between(1, 4), r.between(1, 4), r.between(1, 4)}};
+                     }});
+  table.push_back({"grid_sampler", [](Random &r) {
+                     int64_t spatial = r.between(2, 3);
+                     Tensor input = image(r, spatial, false);
+                     input.sizes[0] = std::max<int64_t>(input.sizes[0], 1); // of no samples ATen does not ask the mode
+                     Tensor grid{{input.sizes[0]}, input.dtype};
+                     for (int64_t dim = 0; dim < spatial; ++dim)
+                       grid.sizes.push_back(r.between(1, 5));
+                     grid.sizes.push_back(spatial);
+                     grid.sizes = r.spoiled(grid.sizes);
+                     return Args{input, grid, r.between(0, 2), r.between(0, 2), r.chance(0.5)};
+                   }});
   for (const char *op : {"_adaptive_avg_pool2d_backward", "adaptive_max_pool2d_backward"})
     table.push_back({op, [maxima = llvm::StringRef(op).contains("max")](Random &r) {
                        Tensor self = filledImage(r), gradient = self;

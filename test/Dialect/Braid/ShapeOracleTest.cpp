@@ -378,7 +378,7 @@ static std::vector<Generator> allGenerators() {
   std::vector<Generator> all;
   for (auto family :
        {elementwiseGenerators, reductionGenerators, viewGenerators, contractionGenerators, normAttentionGenerators,
-        poolingGenerators, gatherScatterGenerators, creationGenerators, lossGenerators})
+        recurrentGenerators, poolingGenerators, gatherScatterGenerators, creationGenerators, lossGenerators})
     llvm::append_range(all, family());
   return all;
 }

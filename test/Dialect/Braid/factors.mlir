@@ -20,6 +20,32 @@ func.func @elementwise(%x: tensor<?x?x32xf32> {braid.dims = ["batch", "seq", "32
   return
 }
 
+func.func @recurrent(%x: tensor<?x?x4xf32> {braid.dims = ["batch", "seq", "4"]}, %h: tensor<2x?x4xf32> {braid.dims = ["2", "batch", "4"]}, %w: tensor<12x4xf32>) {
+  // Steps follow each other; each weight is met once by each.
+  // expected-remark@+1 {{[i . .], [. i .], [. .], [. .], [. .], [. .] -> [i . .], [. i .], 384*batch*seq flops}}
+  %0:2 = braid.gru(input = %x, hx = %h, params = [%w, %w, %w, %w], has_biases = false, num_layers = 2, dropout = 0.0, train = true, bidirectional = false, batch_first = true) : (tensor<?x?x4xf32>, tensor<2x?x4xf32>, tensor<12x4xf32>, tensor<12x4xf32>, tensor<12x4xf32>, tensor<12x4xf32>) -> (tensor<?x?x4xf32>, tensor<2x?x4xf32>)
+  return
+}
+
+func.func @distances(%x: tensor<?x?x32xf32> {braid.dims = ["batch", "seq", "32"]}, %y: tensor<1x?x32xf32> {braid.dims = ["1", "rows", "32"]}) {
+  // expected-remark@+1 {{[i j .], [. k .] -> [i j k], 64*batch*rows*seq flops}}
+  %0 = braid.cdist(x1 = %x, x2 = %y, p = 2.0) : (tensor<?x?x32xf32>, tensor<1x?x32xf32>) -> tensor<?x?x?xf32>
+  return
+}
+
+func.func @grids(%x: tensor<?x3x7x8xf32> {braid.dims = ["batch", "3", "7", "8"]}, %grid: tensor<?x4x5x2xf32> {braid.dims = ["batch", "4", "5", "2"]}) {
+  // expected-remark@+1 {{[i j . .], [i k l .] -> [i j k l], 480*batch flops}}
+  %0 = braid.grid_sampler(input = %x, grid = %grid, interpolation_mode = 0, padding_mode = 0, align_corners = false) : (tensor<?x3x7x8xf32>, tensor<?x4x5x2xf32>) -> tensor<?x3x4x5xf32>
+  return
+}
+
+func.func @labels(%x: tensor<?x?x5xf32> {braid.dims = ["seq", "batch", "5"]}, %y: tensor<?x3xi64> {braid.dims = ["batch", "3"]},
+                  %n: tensor<?xi64> {braid.dims = ["batch"]}) {
+  // expected-remark@+1 {{[. i .], [i .], [i], [i] -> [i], 30*batch*seq flops}}
+  %0 = braid.ctc_loss(log_probs = %x, targets = %y, input_lengths = %n, target_lengths = %n, blank = 0, reduction = 0) : (tensor<?x?x5xf32>, tensor<?x3xi64>, tensor<?xi64>, tensor<?xi64>) -> tensor<?xf32>
+  return
+}
+
 func.func @reductions(%x: tensor<?x?x32xf32> {braid.dims = ["batch", "seq", "32"]}) {
   // A sum of parts is a sum; a mean or maximum of parts is not.
   // expected-remark@+1 {{[i j k] -> [i k], 32*batch*seq flops}}

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/OpRules.h"
 #include "braid/Dialect/Braid/IR/Random.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -93,31 +93,7 @@ LogicalResult OpaqueOp::inferShapes(ShapeAnalysis &analysis, SmallVectorImpl<Ten
 
 bool OpaqueOp::isDifferentiable() { return true; }
 
-LogicalResult OpaqueOp::buildGradient(GradientBuilder &g) {
-  SmallVector<int64_t> wanted;
-  SmallVector<Type> types;
-  for (auto [number, tensor] : llvm::enumerate(getTensors()))
-    if (g.needs(tensor)) {
-      wanted.push_back(number);
-      types.push_back(tensor.getType());
-    }
-  SmallVector<Value> cotangents;
-  SmallVector<bool> present;
-  for (unsigned number = 0; number < getNumResults(); ++number) {
-    present.push_back(static_cast<bool>(g.cotangent(number)));
-    if (present.back())
-      cotangents.push_back(g.cotangent(number));
-  }
-  Builder builder(getContext());
-  auto gradient = AtenGradientOp::create(g.getBuilder(), getLoc(), types, getTensors(), getIndices(), cotangents,
-                                         getNameAttr(), getNames(), getKindsAttr(), getCountsAttr(), getConstants(),
-                                         builder.getDenseBoolArrayAttr(present), builder.getDenseI64ArrayAttr(wanted));
-  for (auto [number, value] : llvm::zip(wanted, gradient.getResults())) {
-    g.getShapes().setShape(value, g.shapeOf(getTensors()[number]));
-    g.add(getTensors()[number], value);
-  }
-  return success();
-}
+LogicalResult OpaqueOp::buildGradient(GradientBuilder &g) { return gradients::byAutograd(*this, g); }
 
 //===----------------------------------------------------------------------===//
 // Calls

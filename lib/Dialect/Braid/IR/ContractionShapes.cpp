@@ -125,6 +125,26 @@ LogicalResult linear(LinearOp op, ShapeAnalysis &analysis, Results &results) {
   return failure(in.failed());
 }
 
+LogicalResult cdist(CdistOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape x1 = in.shape(op.getX1()), x2 = in.shape(op.getX2());
+  in.floating("x1", x1);
+  in.sameElementType({{"x1", x1}, {"x2", x2}});
+  if (in.failed())
+    return failure();
+  if (x1.rank() < 2 || x2.rank() < 2 || !in.equal(x1.dims.back(), x2.dims.back()))
+    return op.emitOpError() << "takes distances between rows of equal length, not of " << str(x1) << " and " << str(x2);
+  if (op.getP().convertToDouble() < 0)
+    return op.emitOpError() << "takes distances by the norm of order " << op.getP().convertToDouble()
+                            << "; it is not negative";
+  TensorShape lead1{Dims(ArrayRef(x1.dims).drop_back(2)), x1.elementType},
+      lead2{Dims(ArrayRef(x2.dims).drop_back(2)), x2.elementType};
+  TensorShape result{in.broadcast({lead1, lead2}), x1.elementType};
+  result.dims.append({x1.dims[x1.rank() - 2], x2.dims[x2.rank() - 2]});
+  results.push_back(result);
+  return failure(in.failed());
+}
+
 //===----------------------------------------------------------------------===//
 // Convolution
 //===----------------------------------------------------------------------===//

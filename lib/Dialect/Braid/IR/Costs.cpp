@@ -90,6 +90,17 @@ Expr linearCrossEntropyBackward(Operation *op, ShapeAnalysis &analysis) {
   return isa<LinearCrossEntropyBackwardBiasOp>(op) ? logits : Expr(2) * dimOf(op->getOperand(2), -1, analysis) * logits;
 }
 
+/// Two operations for each weight, step and sample; what is done to the sums is little beside it.
+Expr recurrent(Operation *op, ShapeAnalysis &analysis) {
+  Expr weights(0);
+  AtenCall call = *getAtenCall(op);
+  for (Value parameter : call.args[2].operands)
+    if (cast<RankedTensorType>(parameter.getType()).getRank() == 2)
+      weights = weights + elements(parameter, analysis);
+  Value input = call.args[0].operands.front();
+  return Expr(2) * weights * dimOf(input, 0, analysis) * dimOf(input, 1, analysis);
+}
+
 /// Two operations for each element of the result and each of the contracted dim.
 Expr contraction(Operation *op, ShapeAnalysis &analysis) {
   bool added = isa<AddmmOp, BaddbmmOp>(op);

@@ -92,7 +92,7 @@ LogicalResult divMode(DivModeOp op, GradientBuilder &g) {
   // Rounding makes it piecewise constant.
   if (op.getRoundingMode())
     return success();
-  return recomputed(op, g);
+  return byAutograd(op, g);
 }
 
 LogicalResult remainder(RemainderOp op, GradientBuilder &g) {

@@ -175,6 +175,16 @@ LogicalResult floating(Operation *op, ShapeAnalysis &analysis, Results &results)
   return unary(op, analysis, results, isFloat, "floats");
 }
 
+LogicalResult shrink(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  auto amount = getArgument<TypedAttr>(op, "lambd");
+  auto real = dyn_cast_or_null<FloatAttr>(amount);
+  auto integer = dyn_cast_or_null<IntegerAttr>(amount);
+  bool isInteger = integer && !isBool(integer.getType());
+  if ((real && !(real.getValueAsDouble() >= 0)) || (isInteger && integer.getInt() < 0))
+    return op->emitOpError() << "shrinks by " << amount << "; the amount is not negative";
+  return floating(op, analysis, results);
+}
+
 LogicalResult cast(Operation *op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op->getOperand(0));

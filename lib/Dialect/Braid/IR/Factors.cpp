@@ -129,6 +129,24 @@ std::optional<FactorMap> bmm(BmmOp op, ShapeAnalysis &analysis) {
   return map.build();
 }
 
+std::optional<FactorMap> cdist(CdistOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid())
+    return std::nullopt;
+  Factors result = map.freshFor(map.resultShape());
+  map.result() = result;
+  for (unsigned number : {0u, 1u}) {
+    Factors factors = result; // batch dims, then the row of one operand and the row of the other
+    factors.erase(factors.end() - 1 - number);
+    TensorShape rows = map.operandShape(number), all = map.resultShape();
+    rows.dims.pop_back();
+    all.dims.erase(all.dims.end() - 1 - number);
+    map.operand(number) = MapBuilder::broadcast(rows, all, factors);
+    map.operand(number).push_back(whole);
+  }
+  return map.build();
+}
+
 static std::optional<FactorMap> addProduct(MapBuilder &map, bool batched) {
   if (!map.isValid())
     return std::nullopt;
@@ -410,6 +428,21 @@ std::optional<FactorMap> classLoss(Operation *op, ShapeAnalysis &analysis) {
   Factors rows = classFactors(map, 0, 1);
   if (map.resultShape().rank() == static_cast<int64_t>(rows.size()))
     map.result() = rows;
+  return map.build();
+}
+
+/// One sample is one column of the scores; labels in one list for all samples are whole.
+std::optional<FactorMap> ctcLoss(CtcLossOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid() || map.operandShape(0).rank() != 3)
+    return std::nullopt;
+  int batch = map.fresh();
+  map.operand(0)[1] = batch;
+  if (map.operandShape(1).rank() == 2)
+    map.operand(1)[0] = batch;
+  map.operand(2)[0] = map.operand(3)[0] = batch;
+  if (map.resultShape().rank() == 1)
+    map.result()[0] = batch;
   return map.build();
 }
 

@@ -179,7 +179,7 @@ Value zeros(GradientBuilder &g, const TensorShape &shape) {
   return g.create<ExpandOp>({zero, g.sizes(shape.dims)});
 }
 
-LogicalResult recomputed(Operation *op, GradientBuilder &g) {
+LogicalResult byAutograd(Operation *op, GradientBuilder &g) {
   AtenCall call = *getAtenCall(op);
   Builder builder(op->getContext());
   SmallVector<Value> tensors, indices, cotangents;

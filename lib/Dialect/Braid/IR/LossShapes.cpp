@@ -187,4 +187,66 @@ LogicalResult linearCrossEntropyBackward(Operation *op, ShapeAnalysis &analysis,
   return success();
 }
 
+LogicalResult binaryCrossEntropy(BinaryCrossEntropyOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf()), target = in.shape(op.getTarget());
+  in.floating("self", self);
+  in.sameElementType({{"self", self}, {"target", target}});
+  if (!checkReduction(in, op.getReduction()))
+    return failure();
+  if (!in.equal(self.dims, target.dims))
+    return op.emitOpError() << "compares " << str(self) << " with " << str(target) << "; they have the same shape";
+  if (op.getWeight())
+    if (TensorShape weight = in.shape(op.getWeight()); !in.failed() && !in.fits(weight.dims, self.dims))
+      return op.emitOpError() << "has a weight of shape " << str(weight) << " for " << str(self);
+  results.push_back({keepsElements(op.getReduction()) ? self.dims : Dims(), self.elementType});
+  return failure(in.failed());
+}
+
+/// Scores [batch, classes] or [classes]; a class, or a list of classes as long as the scores, for each row.
+LogicalResult marginLoss(Operation *op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op->getOperand(0)), target = in.shape(op->getOperand(1));
+  auto multi = dyn_cast<MultiMarginLossOp>(op);
+  in.floating("self", self);
+  Dims rows = withoutClasses(in, self, multi ? multi.getWeight() : Value());
+  auto reduction = getArgument<IntegerAttr>(op, "reduction");
+  int64_t kind = reduction ? reduction.getInt() : static_cast<int64_t>(Reduction::Mean);
+  if (!checkReduction(in, kind))
+    return failure();
+  if (self.rank() > 2 || !target.elementType.isInteger(64) || !in.equal(target.dims, multi ? rows : self.dims))
+    return op->emitOpError() << "has targets " << str(target) << " of " << target.elementType << " for scores of "
+                             << str(self) << "; they would be " << str({multi ? rows : self.dims, target.elementType})
+                             << " of i64";
+  results.push_back({keepsElements(kind) ? rows : Dims(), self.elementType});
+  return failure(in.failed());
+}
+
+LogicalResult ctcLoss(CtcLossOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape scores = in.shape(op.getLogProbs()), targets = in.shape(op.getTargets()),
+              inputs = in.shape(op.getInputLengths()), lengths = in.shape(op.getTargetLengths());
+  in.floating("log_probs", scores);
+  if (!checkReduction(in, op.getReduction()))
+    return failure();
+  bool batched = scores.rank() == 3;
+  Dims batch;
+  if (batched)
+    batch.push_back(scores.dims[1]);
+  bool fits = (batched || scores.rank() == 2) && (targets.rank() == 1 || targets.rank() == 2);
+  if (fits && batched && targets.rank() == 2)
+    fits = in.equal(targets.dims[0], batch[0]);
+  for (const TensorShape *length : {&inputs, &lengths})
+    fits = fits && (batched ? in.equal(length->dims, batch) : length->numElements().constant() == 1);
+  if (!fits)
+    return op.emitOpError() << "takes log_probs [steps, batch, classes], targets [batch, labels] or one list of all "
+                            << "labels, and two lengths a sample, not " << str(scores) << ", " << str(targets) << ", "
+                            << str(inputs) << " and " << str(lengths);
+  for (const TensorShape *integers : {&targets, &inputs, &lengths})
+    if (isFloat(integers->elementType) || isBool(integers->elementType))
+      return op.emitOpError() << "takes labels and lengths as integers, not " << integers->elementType;
+  results.push_back({keepsElements(op.getReduction()) ? batch : Dims(), scores.elementType});
+  return success();
+}
+
 } // namespace braid::shapes

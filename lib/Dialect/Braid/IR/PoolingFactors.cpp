@@ -30,4 +30,15 @@ std::optional<FactorMap> image(Operation *op, ShapeAnalysis &analysis) {
   return map.build();
 }
 
+std::optional<FactorMap> gridSampler(GridSamplerOp op, ShapeAnalysis &analysis) {
+  MapBuilder map(op, analysis);
+  if (!map.isValid())
+    return std::nullopt;
+  map.operand(0)[0] = map.operand(1)[0] = map.result()[0] = map.fresh();
+  map.operand(0)[1] = map.result()[1] = map.fresh();
+  for (int64_t dim = 2; dim < map.resultShape().rank(); ++dim)
+    map.operand(1)[dim - 1] = map.result()[dim] = map.fresh();
+  return map.build();
+}
+
 } // namespace braid::factors

@@ -164,10 +164,10 @@ LogicalResult adaptivePool(Operation *op, ShapeAnalysis &analysis, Results &resu
   TensorShape self = in.shape(op->getOperand(0));
   int64_t spatial = getSpatialRank(op);
   Dims sizes;
-  if (auto average = dyn_cast<AdaptiveAvgPool2dOp>(op))
-    sizes = in.sizes(average.getOutputSize(), average.getStaticOutputSize());
-  else if (auto list = getArgument<DenseI64ArrayAttr>(op, "output_size"))
-    llvm::append_range(sizes, list.asArrayRef());
+  AtenCall call = *getAtenCall(op);
+  const AtenArg &output = call.args[1];
+  if (auto list = dyn_cast_or_null<DenseI64ArrayAttr>(output.attr))
+    sizes = in.sizes(output.operands, list.asArrayRef());
   if (!checkImage(in, self, spatial))
     return failure();
   bool valid = static_cast<int64_t>(sizes.size()) == spatial;
@@ -178,7 +178,7 @@ LogicalResult adaptivePool(Operation *op, ShapeAnalysis &analysis, Results &resu
                              << str({sizes, self.elementType});
   llvm::copy(sizes, self.dims.end() - spatial);
   results.push_back(self);
-  if (isa<AdaptiveMaxPool2dOp>(op))
+  if (isa<AdaptiveMaxPool2dOp, AdaptiveMaxPool3dOp>(op))
     addIndices(op, self, results);
   return success();
 }
@@ -240,6 +240,29 @@ LogicalResult upsampleBackward(Operation *op, ShapeAnalysis &analysis, Results &
     return failure();
   if (!in.equal(gradient.dims, output->dims))
     return op->emitOpError() << "has a gradient of shape " << str(gradient) << " for an output of " << str(*output);
+  results.push_back(input);
+  return success();
+}
+
+LogicalResult gridSampler(GridSamplerOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape input = in.shape(op.getInput()), grid = in.shape(op.getGrid());
+  in.floating("input", input);
+  in.sameElementType({{"input", input}, {"grid", grid}});
+  if (in.failed())
+    return failure();
+  int64_t rank = input.rank();
+  if (rank < 4 || rank > 5 || grid.rank() != rank || !in.equal(grid.dims.back(), Expr(rank - 2)) ||
+      !in.equal(input.dims[0], grid.dims[0]))
+    return op.emitOpError() << "takes an image [batch, channels, 2 or 3 spatial dims] and a grid [batch, as many "
+                            << "spatial dims, coordinates], not " << str(input) << " and " << str(grid);
+  for (const Expr &size : ArrayRef(input.dims).drop_front(2))
+    if (size.constant() == 0)
+      return op.emitOpError() << "samples an empty image, " << str(input);
+  constexpr int64_t bicubic = 2;
+  if (rank == 5 && op.getInterpolationMode() == bicubic)
+    return op.emitOpError("is bicubic, which there is for two spatial dims only");
+  llvm::copy(ArrayRef(grid.dims).drop_front().drop_back(), input.dims.begin() + 2);
   results.push_back(input);
   return success();
 }

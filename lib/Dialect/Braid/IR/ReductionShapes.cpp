@@ -7,6 +7,8 @@
 
 #include "ShapeRules.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace braid::shapes {
@@ -79,6 +81,28 @@ LogicalResult variance(Operation *op, ShapeAnalysis &analysis, Results &results)
   return failure(in.failed());
 }
 
+LogicalResult vectorNorm(VectorNormOp op, ShapeAnalysis &analysis, Results &results) {
+  Reader in(op, analysis);
+  TensorShape self = in.shape(op.getSelf());
+  in.floating("self", self);
+  if (std::optional<Type> dtype = op.getDtype(); dtype && !in.failed()) {
+    if (promote(self.elementType, *dtype) != *dtype)
+      return op.emitOpError() << "takes the norm of " << self.elementType << " in " << *dtype << ", which is narrower";
+    self.elementType = *dtype;
+  }
+  // The largest or smallest of nothing, and powers below 0 of nothing, do not exist.
+  double order = 2;
+  if (auto real = dyn_cast_or_null<FloatAttr>(op.getOrdAttr()))
+    order = real.getValueAsDouble();
+  else if (auto integer = dyn_cast_or_null<IntegerAttr>(op.getOrdAttr()))
+    order = static_cast<double>(integer.getInt());
+  if (!in.failed() && (order < 0 || std::isinf(order)))
+    checkNotEmpty(in, self);
+  if (!in.failed())
+    results.push_back(reduce(in, self, self.elementType));
+  return failure(in.failed());
+}
+
 LogicalResult logsumexp(LogsumexpOp op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
   TensorShape self = in.shape(op.getSelf());
@@ -130,11 +154,11 @@ LogicalResult allAny(Operation *op, ShapeAnalysis &analysis, Results &results) {
   return failure(in.failed());
 }
 
-LogicalResult cumsum(CumsumOp op, ShapeAnalysis &analysis, Results &results) {
+LogicalResult cumsum(Operation *op, ShapeAnalysis &analysis, Results &results) {
   Reader in(op, analysis);
-  TensorShape self = in.shape(op.getSelf());
+  TensorShape self = in.shape(op->getOperand(0));
   if (!in.failed())
-    in.dim(op.getDim(), self.rank());
+    in.dim(getArgument<IntegerAttr>(op, "dim").getInt(), self.rank());
   if (!in.failed())
     results.push_back({self.dims, sumType(op, self.elementType)});
   return failure(in.failed());

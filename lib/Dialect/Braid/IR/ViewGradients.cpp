@@ -147,7 +147,7 @@ static LogicalResult unpad(Operation *op, GradientBuilder &g) {
 
 LogicalResult pad(PadOp op, GradientBuilder &g) {
   if (op.getMode().value_or("constant") != "constant")
-    return recomputed(op, g);
+    return byAutograd(op, g);
   return unpad(op, g);
 }
 

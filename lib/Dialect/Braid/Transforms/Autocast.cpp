@@ -29,15 +29,18 @@ constexpr StringLiteral narrowOps[] = {"addmm",  "baddbmm", "bmm", "convolution"
 /// braid.aten among them, whose results have the types that it gave in float32.
 // clang-format off
 constexpr StringLiteral wideOps[] = {
-    "aten", "_log_softmax", "_softmax", "_upsample_nearest_exact2d", "binary_cross_entropy_with_logits",
-    "cross_entropy_loss", "cumsum", "exp", "group_norm", "layer_norm", "log", "log1p", "log_softmax", "logsumexp",
-    "mse_loss", "native_layer_norm", "nll_loss_forward", "pow", "pow_base", "pow_scalar", "reciprocal", "rms_norm",
-    "rsqrt", "softmax", "softplus", "sum", "sum_dim", "upsample_bicubic2d", "upsample_bilinear2d",
-    "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_trilinear3d"};
+    "aten", "_log_softmax", "_softmax", "_upsample_nearest_exact2d", "acos", "asin", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "cdist", "cosh", "cross_entropy_loss", "ctc_loss", "cumprod", "cumsum",
+    "erfinv", "exp", "expm1", "group_norm", "gru", "layer_norm", "linalg_vector_norm", "log", "log10", "log1p",
+    "log2", "log_softmax", "logsumexp", "lstm", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "native_layer_norm", "nll_loss_forward", "pow", "pow_base", "pow_scalar", "prod", "prod_dim", "reciprocal",
+    "rms_norm", "rnn_relu", "rnn_tanh", "rsqrt", "sinh", "softmax", "softplus", "sum", "sum_dim", "tan",
+    "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d", "upsample_trilinear3d"};
 // clang-format on
 /// Float32 where one of their operands is: these take one type only.
-constexpr StringLiteral widestOps[] = {"cat",     "index_add",   "index_put", "masked_scatter",
-                                       "scatter", "scatter_add", "stack"};
+constexpr StringLiteral widestOps[] = {"cat",            "grid_sampler", "index_add",   "index_put",
+                                       "masked_scatter", "scatter",      "scatter_add", "stack"};
 
 class Autocaster {
 public:

@@ -105,9 +105,9 @@ def Braid_OpaqueOp : Braid_Op<"aten", [Pure, AttrSizedOperandSegments, DeclareOp
 }
 
 def Braid_AtenGradientOp : Braid_Op<"aten_gradient", [Pure, AttrSizedOperandSegments]> {
-  let summary = "The gradient of a braid.aten, by running it again under ATen's autograd";
+  let summary = "The gradient of an operator by running it again under ATen's autograd";
   let description = [{
-    Operands are the braid.aten's, then the cotangents of its results (`present_cotangents` says which are there).
+    For a braid.aten and for typed ops without a gradient of their own. Operands are the operator's, then the cotangents of its results (`present_cotangents` says which are there).
     `wanted` numbers the tensor operands whose gradients are the results.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$tensors, Variadic<Index>:$indices,

@@ -34,4 +34,8 @@ def Braid_ConvolutionBackwardOp : Braid_AtenMultiOp<"convolution_backward", "ate
   (outs AnyRankedTensor:$grad_input, AnyRankedTensor:$grad_weight, AnyRankedTensor:$grad_bias),
   "convolutionBackward", "", "convolutionBackward", "convolutionBackward">;
 
+// Distances between the rows of two matrices.
+def Braid_CdistOp : Braid_AtenOp<"cdist", "aten::cdist", [T<"x1">, T<"x2">, Float<"p", "2.0">, OptInt<"compute_mode">],
+  "cdist", "byAutograd", "contraction", factorRule = "cdist">;
+
 #endif // BRAID_DIALECT_BRAID_IR_CONTRACTIONOPS_TD

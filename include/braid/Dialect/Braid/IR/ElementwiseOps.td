@@ -56,6 +56,12 @@ def Braid_PowBaseOp : Braid_BinaryOp<"pow_base", "aten::pow.Scalar", [Scalar<"se
   "power">;
 def Braid_MaximumOp : Braid_BinaryOp<"maximum", "aten::maximum", [T<"self">, T<"other">], "maximum">;
 def Braid_MinimumOp : Braid_BinaryOp<"minimum", "aten::minimum", [T<"self">, T<"other">], "minimum">;
+def Braid_FmodOp : Braid_BinaryOp<"fmod", "aten::fmod.Tensor", [T<"self">, T<"other">], "byAutograd">;
+def Braid_FmodScalarOp : Braid_BinaryOp<"fmod_scalar", "aten::fmod.Scalar", [T<"self">, Scalar<"other">],
+  "byAutograd">;
+def Braid_Atan2Op : Braid_BinaryOp<"atan2", "aten::atan2", [T<"self">, T<"other">], "byAutograd", "broadcastFloat">;
+def Braid_HypotOp : Braid_BinaryOp<"hypot", "aten::hypot", [T<"self">, T<"other">], "byAutograd">;
+def Braid_LogaddexpOp : Braid_BinaryOp<"logaddexp", "aten::logaddexp", [T<"self">, T<"other">], "byAutograd">;
 def Braid_ClampOp : Braid_BinaryOp<"clamp", "aten::clamp", [T<"self">, Scalar<"min">, Scalar<"max">], "clamp",
   "clamp">;
 def Braid_ClampMinOp : Braid_BinaryOp<"clamp_min", "aten::clamp_min", [T<"self">, Scalar<"min">], "clampMin",
@@ -69,9 +75,12 @@ def Braid_BitwiseAndOp : Braid_BinaryOp<"bitwise_and", "aten::bitwise_and.Tensor
   "bitwise">;
 def Braid_BitwiseOrOp : Braid_BinaryOp<"bitwise_or", "aten::bitwise_or.Tensor", [T<"self">, T<"other">], "",
   "bitwise">;
+def Braid_BitwiseXorOp : Braid_BinaryOp<"bitwise_xor", "aten::bitwise_xor.Tensor", [T<"self">, T<"other">], "",
+  "bitwise">;
 def Braid_BitwiseNotOp : Braid_UnaryOp<"bitwise_not", "aten::bitwise_not", [T<"self">], "", "bitwise">;
 def Braid_LogicalAndOp : Braid_CompareOp<"logical_and", "aten::logical_and", [T<"self">, T<"other">]>;
 def Braid_LogicalOrOp : Braid_CompareOp<"logical_or", "aten::logical_or", [T<"self">, T<"other">]>;
+def Braid_LogicalXorOp : Braid_CompareOp<"logical_xor", "aten::logical_xor", [T<"self">, T<"other">]>;
 def Braid_LogicalNotOp : Braid_CompareOp<"logical_not", "aten::logical_not", [T<"self">]>;
 
 // Comparisons.
@@ -103,6 +112,23 @@ def Braid_CosOp : Braid_UnaryFloatOp<"cos", "aten::cos", "cos">;
 def Braid_ErfOp : Braid_UnaryFloatOp<"erf", "aten::erf", "erf">;
 def Braid_TanhOp : Braid_UnaryFloatOp<"tanh", "aten::tanh", "tanh">;
 def Braid_SigmoidOp : Braid_UnaryFloatOp<"sigmoid", "aten::sigmoid", "sigmoid">;
+def Braid_AcosOp : Braid_UnaryFloatOp<"acos", "aten::acos", "byAutograd">;
+def Braid_AcoshOp : Braid_UnaryFloatOp<"acosh", "aten::acosh", "byAutograd">;
+def Braid_AsinOp : Braid_UnaryFloatOp<"asin", "aten::asin", "byAutograd">;
+def Braid_AsinhOp : Braid_UnaryFloatOp<"asinh", "aten::asinh", "byAutograd">;
+def Braid_AtanOp : Braid_UnaryFloatOp<"atan", "aten::atan", "byAutograd">;
+def Braid_AtanhOp : Braid_UnaryFloatOp<"atanh", "aten::atanh", "byAutograd">;
+def Braid_CoshOp : Braid_UnaryFloatOp<"cosh", "aten::cosh", "byAutograd">;
+def Braid_DigammaOp : Braid_UnaryFloatOp<"digamma", "aten::digamma", "byAutograd">;
+def Braid_ErfcOp : Braid_UnaryFloatOp<"erfc", "aten::erfc", "byAutograd">;
+def Braid_ErfinvOp : Braid_UnaryFloatOp<"erfinv", "aten::erfinv", "byAutograd">;
+def Braid_Exp2Op : Braid_UnaryFloatOp<"exp2", "aten::exp2", "byAutograd">;
+def Braid_Expm1Op : Braid_UnaryFloatOp<"expm1", "aten::expm1", "byAutograd">;
+def Braid_LgammaOp : Braid_UnaryFloatOp<"lgamma", "aten::lgamma", "byAutograd">;
+def Braid_Log10Op : Braid_UnaryFloatOp<"log10", "aten::log10", "byAutograd">;
+def Braid_Log2Op : Braid_UnaryFloatOp<"log2", "aten::log2", "byAutograd">;
+def Braid_SinhOp : Braid_UnaryFloatOp<"sinh", "aten::sinh", "byAutograd">;
+def Braid_TanOp : Braid_UnaryFloatOp<"tan", "aten::tan", "byAutograd">;
 def Braid_ReluOp : Braid_UnaryOp<"relu", "aten::relu", [T<"self">], "relu", "number">;
 def Braid_SiluOp : Braid_UnaryOp<"silu", "aten::silu", [T<"self">], "silu", "floating">;
 def Braid_GeluOp : Braid_UnaryOp<"gelu", "aten::gelu", [T<"self">, Str<"approximate">], "gelu", "floating">;
@@ -117,6 +143,18 @@ def Braid_EluOp : Braid_UnaryOp<"elu", "aten::elu",
 def Braid_SoftplusOp : Braid_UnaryOp<"softplus", "aten::softplus", [T<"self">, Scalar<"beta">, Scalar<"threshold">],
   "softplus", "floating">;
 def Braid_MishOp : Braid_UnaryOp<"mish", "aten::mish", [T<"self">], "mish", "floating">;
+def Braid_SoftshrinkOp : Braid_UnaryOp<"softshrink", "aten::softshrink", [T<"self">, Scalar<"lambd">], "byAutograd",
+  "shrink">;
+def Braid_HardshrinkOp : Braid_UnaryOp<"hardshrink", "aten::hardshrink", [T<"self">, Scalar<"lambd">], "byAutograd",
+  "floating">;
+def Braid_ThresholdOp : Braid_UnaryOp<"threshold", "aten::threshold",
+  [T<"self">, Scalar<"threshold">, Scalar<"value">], "byAutograd", "number">;
+// Whole numbers: no gradient passes.
+def Braid_FloorOp : Braid_UnaryOp<"floor", "aten::floor", [T<"self">]>;
+def Braid_CeilOp : Braid_UnaryOp<"ceil", "aten::ceil", [T<"self">]>;
+def Braid_RoundOp : Braid_UnaryOp<"round", "aten::round", [T<"self">]>;
+def Braid_TruncOp : Braid_UnaryOp<"trunc", "aten::trunc", [T<"self">]>;
+def Braid_FracOp : Braid_UnaryOp<"frac", "aten::frac", [T<"self">], "byAutograd">;
 // Its mask is a function of the seed, the step, the sample and `stream`, so a backward makes it again: see Random.h.
 def Braid_DropoutOp : Braid_AtenOp<"dropout", "aten::dropout", [T<"input">, Float<"p">, Bool<"train">], "sameAsFirst",
   "dropout", "random", factorRule = "broadcast">;

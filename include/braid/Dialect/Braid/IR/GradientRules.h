@@ -60,9 +60,6 @@ Value unreduced(GradientBuilder &g, Value result, Value self, ArrayRef<int64_t> 
 /// Zeros that take the memory of one element: nobody may write to them.
 Value zeros(GradientBuilder &g, const TensorShape &shape);
 
-/// The gradient by running the op again under ATen's autograd, as for a braid.aten.
-LogicalResult recomputed(Operation *op, GradientBuilder &g);
-
 /// For ops that braid-decompose rewrites: they have no gradient of their own.
 LogicalResult undecomposed(Operation *op);
 

@@ -51,4 +51,16 @@ def Braid_LinearCrossEntropyBackwardWeightOp : Braid_LinearCrossEntropyBackwardO
 def Braid_LinearCrossEntropyBackwardBiasOp : Braid_LinearCrossEntropyBackwardOp<"bias",
   [T<"grad_output">, T<"grad_logits">]>;
 
+// Import takes these without a reduction, and reduces what they give.
+def Braid_BinaryCrossEntropyOp : Braid_LossOp<"binary_cross_entropy", "aten::binary_cross_entropy",
+  [T<"self">, T<"target">, OptT<"weight">, Int<"reduction", "1">], "binaryCrossEntropy", "byAutograd">;
+def Braid_MultiMarginLossOp : Braid_LossOp<"multi_margin_loss", "aten::multi_margin_loss",
+  [T<"self">, T<"target">, Scalar<"p">, Scalar<"margin">, OptT<"weight">, Int<"reduction", "1">], "marginLoss",
+  "byAutograd", "classLoss">;
+def Braid_MultilabelMarginLossOp : Braid_LossOp<"multilabel_margin_loss", "aten::multilabel_margin_loss",
+  [T<"self">, T<"target">, Int<"reduction", "1">], "marginLoss", "byAutograd", "classLoss">;
+def Braid_CtcLossOp : Braid_LossOp<"ctc_loss", "aten::ctc_loss.Tensor",
+  [T<"log_probs">, T<"targets">, T<"input_lengths">, T<"target_lengths">, Int<"blank", "0">, Int<"reduction", "1">,
+   Bool<"zero_infinity">], "ctcLoss", "byAutograd", "ctcLoss">;
+
 #endif // BRAID_DIALECT_BRAID_IR_LOSSOPS_TD

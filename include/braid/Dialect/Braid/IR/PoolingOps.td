@@ -63,6 +63,16 @@ def Braid_AdaptiveMaxPool2dBackwardOp : Braid_PoolOp<"adaptive_max_pool2d_backwa
   "aten::adaptive_max_pool2d_backward", [T<"grad_output">, T<"self">, T<"indices">], "adaptivePoolBackward", "",
   "elementwise">;
 
+def Braid_AdaptiveAvgPool3dOp : Braid_PoolOp<"adaptive_avg_pool3d", "aten::adaptive_avg_pool3d",
+  [T<"self">, SymIntList<"output_size">], "adaptivePool", "byAutograd", "reduction">;
+def Braid_AdaptiveMaxPool3dOp : Braid_MaxPoolOp<"adaptive_max_pool3d", "aten::adaptive_max_pool3d",
+  [T<"self">, IntList<"output_size">], "adaptivePool", "byAutograd", "reduction">;
+
+// Where a grid [batch, spatial dims..., coordinates] says.
+def Braid_GridSamplerOp : Braid_AtenOp<"grid_sampler", "aten::grid_sampler",
+  [T<"input">, T<"grid">, Int<"interpolation_mode">, Int<"padding_mode">, Bool<"align_corners">], "gridSampler",
+  "byAutograd", "upsample", factorRule = "gridSampler">;
+
 // Resampling: each with its backward operator.
 class Braid_UpsampleOp<string mnemonic, list<AtenArg> options>
     : Braid_PoolOp<mnemonic, "aten::" # mnemonic, !listconcat([T<"self">, SymIntList<"output_size">], options),

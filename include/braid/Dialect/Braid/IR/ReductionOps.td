@@ -31,6 +31,13 @@ def Braid_VarCorrectionOp : Braid_ReductionOp<"var_correction", "aten::var.corre
   [T<"self">, IntList<"dim">, Scalar<"correction">, Bool<"keepdim">], "variance", "varCorrection", "reduceWhole">;
 def Braid_VarDimOp : Braid_ReductionOp<"var_dim", "aten::var.dim",
   [T<"self">, IntList<"dim">, Bool<"unbiased", "true">, Bool<"keepdim">], "variance", "varDim", "reduceWhole">;
+def Braid_StdCorrectionOp : Braid_ReductionOp<"std_correction", "aten::std.correction",
+  [T<"self">, IntList<"dim">, Scalar<"correction">, Bool<"keepdim">], "variance", "byAutograd", "reduceWhole">;
+def Braid_VectorNormOp : Braid_ReductionOp<"linalg_vector_norm", "aten::linalg_vector_norm",
+  [T<"self">, Scalar<"ord">, IntList<"dim">, Bool<"keepdim">, Dtype<>], "vectorNorm", "byAutograd", "reduceWhole">;
+def Braid_ProdOp : Braid_ReductionOp<"prod", "aten::prod", [T<"self">, Dtype<>], "sum", "byAutograd", "reduceWhole">;
+def Braid_ProdDimOp : Braid_ReductionOp<"prod_dim", "aten::prod.dim_int",
+  [T<"self">, Int<"dim">, Bool<"keepdim">, Dtype<>], "sum", "byAutograd", "reduceWhole">;
 def Braid_AmaxOp : Braid_ReductionOp<"amax", "aten::amax", [T<"self">, IntList<"dim">, Bool<"keepdim">], "extremum",
   "amax", "reduceWhole">;
 def Braid_AminOp : Braid_ReductionOp<"amin", "aten::amin", [T<"self">, IntList<"dim">, Bool<"keepdim">], "extremum",
@@ -41,6 +48,8 @@ def Braid_MaxDimOp : Braid_IndexedReductionOp<"max_dim", "aten::max.dim", [T<"se
   "extremumDim", "maxDim", "reduceWhole">;
 def Braid_MinDimOp : Braid_IndexedReductionOp<"min_dim", "aten::min.dim", [T<"self">, Int<"dim">, Bool<"keepdim">],
   "extremumDim", "minDim", "reduceWhole">;
+def Braid_MedianDimOp : Braid_IndexedReductionOp<"median_dim", "aten::median.dim",
+  [T<"self">, Int<"dim">, Bool<"keepdim">], "extremumDim", "byAutograd", "reduceWhole">;
 def Braid_ArgmaxOp : Braid_ReductionOp<"argmax", "aten::argmax", [T<"self">, OptInt<"dim">, Bool<"keepdim">],
   "argExtremum", "", "reduceWhole">;
 def Braid_ArgminOp : Braid_ReductionOp<"argmin", "aten::argmin", [T<"self">, OptInt<"dim">, Bool<"keepdim">],
@@ -57,6 +66,8 @@ def Braid_LogsumexpOp : Braid_ReductionOp<"logsumexp", "aten::logsumexp", [T<"se
 // Along one dim.
 def Braid_CumsumOp : Braid_ReductionOp<"cumsum", "aten::cumsum", [T<"self">, Int<"dim">, Dtype<>], "cumsum", "cumsum",
   "alongDim">;
+def Braid_CumprodOp : Braid_ReductionOp<"cumprod", "aten::cumprod", [T<"self">, Int<"dim">, Dtype<>], "cumsum",
+  "byAutograd", "alongDim">;
 def Braid_DiffOp : Braid_ReductionOp<"diff", "aten::diff",
   [T<"self">, Int<"n", "1">, Int<"dim", "-1">, OptT<"prepend">, OptT<"append">], "diff", "diff", "alongDim">;
 def Braid_SortOp : Braid_IndexedReductionOp<"sort", "aten::sort",
