@@ -371,6 +371,10 @@ static Rewrites makeRewrites() {
       {"aten::index_put", indexPut},
   };
   addImageRewrites(table);
+  addLossRewrites(table);
+  addMathRewrites(table);
+  addRecurrentRewrites(table);
+  addViewRewrites(table);
   addRandomRewrites(table);
   return table;
 }

@@ -22,6 +22,18 @@ void addImageRewrites(Rewrites &table);
 /// The operators that draw random numbers, as rand and dropout.
 void addRandomRewrites(Rewrites &table);
 
+/// Losses, as what they give without a reduction and a mean or sum of it.
+void addLossRewrites(Rewrites &table);
+
+/// Recurrent layers that drop values between them, and their cells.
+void addRecurrentRewrites(Rewrites &table);
+
+/// Arithmetic, statistics, norms and products.
+void addMathRewrites(Rewrites &table);
+
+/// Views and joins.
+void addViewRewrites(Rewrites &table);
+
 /// einsum as permutations and batched products.
 Answer einsum(Aten &aten, const Call &call);
 

@@ -103,6 +103,30 @@ class Images(nn.Module):
         return F.cross_entropy(self.head(F.dropout(h, 1.0).mean((2, 3)) + h.mean((2, 3))), y)
 
 
+class Recurrent(nn.Module):
+    """An LSTM that drops values between its layers: PyTorch's own, and beside it one layer after the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 6, num_layers=3, dropout=0.4, bidirectional=True)
+        self.head = nn.Linear(12, 8)
+
+    def forward(self, x, y):
+        h = x.transpose(0, 1)
+        if torch.jit.is_tracing():
+            h, (last, _) = self.rnn(h)
+        else:
+            states = []
+            for layer in range(3):
+                weights = self.rnn._flat_weights[8 * layer : 8 * layer + 8]
+                zeros = torch.zeros(2, x.shape[0], 6)
+                h = F.dropout(h, 0.4) if layer else h
+                h, state, _ = torch._VF.lstm(h, (zeros, zeros), weights, True, 1, 0.0, True, True, False)
+                states.append(state)
+            last = torch.cat(states)
+        return F.mse_loss(self.head(h.mean(0)), y) + last.square().mean()
+
+
 class Spellings(nn.Module):
     """The other ways to draw, and a count of the loss that depends on what was drawn."""
 
@@ -146,6 +170,7 @@ def layers_batch(samples):
 MODELS = {
     "layers": (Layers, layers_batch, 0),
     "seqfirst": (SeqFirst, lambda n: {"x": torch.randn(n, 5, 4), "y": torch.randn(n, 8)}, 1),
+    "recurrent": (Recurrent, lambda n: {"x": torch.randn(n, 5, 4), "y": torch.randn(n, 8)}, 1),
     "spellings": (Spellings, lambda n: {"x": torch.randn(n, 4), "y": torch.randint(0, 5, (n,))}, 0),
     "gpt2": (gpt2, lambda n: {"x": torch.randint(3, 32, (n, 7)), "y": torch.randint(3, 32, (n, 7))}, 0),
     "images": (Images, lambda n: {"x": torch.randn(n, 3, 8, 8), "y": torch.randint(0, 4, (n,))}, 0),
