@@ -152,7 +152,7 @@ class Functions(nn.Module):
         out = out + torch.hstack(torch.tensor_split(z, 4, 1)) + z[:, None].movedim(1, 2)[..., 0] + torch.take_along_dim(z, y.argsort(1), 1)
         c = torch.cross(z.view(-1, 2, 3), y.view(-1, 2, 3), dim=2).flatten(1) + torch.tensordot(z, torch.ones(6, 6, dtype=z.dtype), dims=1)
         d = torch.cdist(out.view(-1, 3, 2), y.view(-1, 2, 3).mT)
-        return (out * c).mean() / 500 + self.both(z, y).square().mean() + d.mean() / 500 + torch.inner(z, y.new_ones(6)).mean() + (z @ y[0].new_ones(6)).mean()
+        return (out * c).mean() / 500 + self.both(z, y).square().mean() + d.mean() / 500 + torch.inner(z, y.new_ones(6)).mean() + (z @ y.new_ones(6)).mean()
 
 
 def floats(*shape):

@@ -207,7 +207,7 @@ private:
   std::optional<bool> growsWithBatch(Value index) {
     FailureOr<Expr> size = shapes.valueOf(index);
     FailureOr<CollatedInputs> collated = getCollatedInputs(main);
-    plan::Division division;
+    plan::BatchDivision division;
     if (failed(size) || failed(collated) || plan::divide(collated->inputs, division))
       return std::nullopt;
     std::set<std::string> divided;
