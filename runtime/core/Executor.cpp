@@ -98,8 +98,10 @@ plan::Result<StepReport> Executor::step(int64_t number, const Batches &data, int
   parameters.clearGradients();
   if (plan::Status status = begin(data, first, count, 0); !status)
     return plan::Error{text(when, ": ", status.error())};
-  if (!report.problem.empty())
+  if (!report.problem.empty()) {
+    report.loss = std::nan("");
     return report;
+  }
   firstSample = 0;
   for (int64_t batch = 0; batch < count; firstSample += current->samples, ++batch) {
     current = &data.step(first + batch);

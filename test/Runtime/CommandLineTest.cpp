@@ -225,6 +225,7 @@ TEST_F(CommandLineTest, ABatchWithoutTargetsEndsTheRunAndSavesIt) {
             std::string::npos)
       << result.output;
   EXPECT_EQ(readFile(folder / "run/model.safetensors"), readFile(folder / "good/model.safetensors"));
+  EXPECT_NE(readFile(folder / "run/metrics.jsonl").find(R"("step":2,"loss":null)"), std::string::npos);
 }
 
 TEST_F(CommandLineTest, DataThatIsCutDuringTheRun) {

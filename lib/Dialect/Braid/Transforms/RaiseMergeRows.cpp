@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
+#include "braid/Dialect/Braid/IR/GradientBuilder.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 using namespace mlir;
@@ -26,17 +27,25 @@ struct RaiseMergeRows : impl::RaiseMergeRowsBase<RaiseMergeRows> {
                              source = shapes.shapeOf(op.getSource());
       if (failed(self) || failed(mask) || failed(source))
         return signalPassFailure();
-      if (self->rank() < 2 || source->rank() != 2 || !(source->dims.back() == self->dims.back()) ||
+      if (self->rank() < 2 || source->rank() < 2 || !(source->dims.back() == self->dims.back()) ||
           !hasEntryForEachRow(*self, *mask) || !takesWholeRows(op.getMask(), *mask, shapes))
         continue;
       OpBuilder builder(op);
-      auto merge =
-          buildAtenOp(builder, op.getLoc(), OperationName(MergeRowsOp::getOperationName(), &getContext()),
-                      {op.getSelf(), op.getMask(), op.getSource()}, shapes);
-      if (failed(merge))
+      auto nothing = [](Value) { return false; };
+      GradientBuilder g(builder, shapes, nothing);
+      g.startOp(op, {});
+      // Features of samples with as many tokens each, [samples, tokens, width], are rows too.
+      Value rows = op.getSource();
+      if (source->rank() > 2) {
+        Expr count = 1;
+        for (const Expr &size : ArrayRef(source->dims).drop_back())
+          count = count * size;
+        rows = g.create<ReshapeOp>({rows, g.sizes({count, source->dims.back()})});
+      }
+      Value merged = g.create<MergeRowsOp>({op.getSelf(), op.getMask(), rows});
+      if (g.hasFailed())
         return signalPassFailure();
-      (*merge)->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-      op.getResult().replaceAllUsesWith((*merge)->getResult(0));
+      op.getResult().replaceAllUsesWith(merged);
       shapes.erase(op);
       ++numRaised;
     }
