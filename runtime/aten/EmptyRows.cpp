@@ -12,6 +12,7 @@
 
 #include "runtime/aten/Operator.h"
 
+#include <ATen/OpMathType.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -27,8 +28,8 @@ static bool attention(torch::jit::Stack &stack) {
     return false;
   std::vector<int64_t> sizes = query.sizes().vec(), rows(sizes.begin(), sizes.end() - 1);
   sizes.back() = value.size(-1);
-  stack = {at::zeros(sizes, query.options()),
-           at::full(rows, -std::numeric_limits<double>::infinity(), query.options())};
+  stack = {at::zeros(sizes, query.options()), at::full(rows, -std::numeric_limits<double>::infinity(),
+                                                       query.options().dtype(at::toOpMathType(query.scalar_type())))};
   return true;
 }
 

@@ -10,6 +10,9 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/List.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/jit_type.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
@@ -96,8 +99,19 @@ TEST_F(MatrixProductTest, TakesOneDnnForLargeFloat32Only) {
   auto isBlas = [&](const at::Tensor &left, const at::Tensor &right) {
     return compute("aten::mm", {left, right})->equal(byAten("aten::mm", left, right, {}, left.scalar_type()));
   };
+  auto linear = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+  if (!linear)
+    GTEST_SKIP() << "this LibTorch has no oneDNN";
   setMatrixLibrary(MatrixLibrary::OneDnn);
-  EXPECT_FALSE(isBlas(x, x));
+  torch::jit::Stack stack = {x,
+                             x.t(),
+                             c10::IValue(),
+                             "none",
+                             c10::impl::GenericList(c10::OptionalType::create(c10::NumberType::get())),
+                             c10::IValue()};
+  BelowAutograd guard;
+  linear->callBoxed(stack);
+  EXPECT_TRUE(compute("aten::mm", {x, x})->equal(stack[0].toTensor()));
   EXPECT_TRUE(isBlas(x.to(at::kDouble), x.to(at::kDouble)));
   EXPECT_TRUE(isBlas(x.slice(0, 0, 4), x)) << "a small product, where MKL's call is cheaper";
   setMatrixLibrary(MatrixLibrary::Blas);

@@ -84,7 +84,8 @@ Status FrameTransport::recv(int peer, void *data, size_t bytes, uint64_t tag) {
     if (Status status = waitFor(lock, wait, [&] { return !from.inbox.empty(); }); !status)
       return status;
     Peer::Piece piece = std::move(from.inbox.front());
-    if (piece.total != bytes || piece.tag != tag)
+    // More than is left, or nothing where something is, is no part of this message.
+    if (piece.total != bytes || piece.tag != tag || piece.bytes.size() > bytes - got || (piece.bytes.empty() && bytes))
       return failLocked(lock, rank(), words::mismatch(*this, wait, piece.total, piece.tag));
     from.inbox.pop_front();
     from.consumed += piece.bytes.size() + pieceCost;

@@ -192,3 +192,37 @@ module @repeated attributes {braid.symbols = {batch = 2 : i64}} {
     return %4 : tensor<f32>
   }
 }
+
+// -----
+
+// A divisor that is the same for all micro-batches would be added up once for each.
+
+// CHECK-LABEL: module @shared_divisor
+// CHECK-SAME: braid.whole_loss = "what divides the loss, braid.sum {{.*}} counts the same in every micro-batch"
+module @shared_divisor attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]},
+                  %m: tensor<7xi1> {braid.input = "m", braid.dims = ["7"], braid.collate = "shared"}) -> tensor<f32> {
+    %0 = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %1 = braid.sum(self = %m) : (tensor<7xi1>) -> tensor<i64>
+    %2 = braid.div(self = %0, other = %1) : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// A count that compares with the first sample compares with another one in each micro-batch.
+
+// CHECK-LABEL: module @first_sample
+// CHECK-SAME: braid.whole_loss = "braid.select {{.*}} mixes samples"
+module @first_sample attributes {braid.symbols = {batch = 2 : i64}} {
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]},
+                  %y: tensor<?xi64> {braid.input = "y", braid.dims = ["batch"]}) -> tensor<f32> {
+    %0 = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %1 = braid.select(self = %y, dim = 0, index = 0) : (tensor<?xi64>) -> tensor<i64>
+    %2 = braid.eq(self = %y, other = %1) : (tensor<?xi64>, tensor<i64>) -> tensor<?xi1>
+    %3 = braid.sum(self = %2) : (tensor<?xi1>) -> tensor<i64>
+    %4 = braid.div(self = %0, other = %3) : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    return %4 : tensor<f32>
+  }
+}

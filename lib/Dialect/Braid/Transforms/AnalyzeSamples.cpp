@@ -3,6 +3,8 @@
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+//===----------------------------------------------------------------------===//
+
 #include "SampleAnalysis.h"
 
 #include "braid/Dialect/Braid/IR/Random.h"
@@ -54,10 +56,14 @@ struct AnalyzeSamples : impl::AnalyzeSamplesBase<AnalyzeSamples> {
       return;
     ShapeAnalysis shapes(module);
     SampleAnalysis analysis(main, shapes);
-    if (std::optional<std::string> reason = analysis.run())
+    auto prologue = module.lookupSymbol<func::FuncOp>("prologue");
+    std::optional<std::string> reason = analysis.run();
+    if (!reason && prologue)
+      reason = SampleAnalysis(prologue, shapes).runCounts();
+    if (reason)
       module->setAttr("braid.whole_loss", StringAttr::get(&getContext(), *reason));
     else
-      placeDraws(main, module.lookupSymbol<func::FuncOp>("prologue"), shapes, analysis);
+      placeDraws(main, prologue, shapes, analysis);
   }
 };
 } // namespace

@@ -37,6 +37,24 @@ Reason SampleAnalysis::run() {
   return std::nullopt;
 }
 
+Reason SampleAnalysis::runCounts() {
+  if (Reason reason = readInputs())
+    return reason;
+  Operation *terminator = main.getBody().front().getTerminator();
+  // A size that is a count grows with the batch: braid-split-loss has seen to it.
+  auto isSize = [&](Operation *op) {
+    return isa<ScalarTensorOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) { return user == terminator; });
+  };
+  for (Operation &op : main.getBody().front().without_terminator())
+    if (!isSize(&op))
+      if (Reason reason = visit(&op))
+        return reason;
+  for (Value count : terminator->getOperands())
+    if (Operation *op = count.getDefiningOp(); op && !isSize(op) && stateOf(count).kind != SampleState::Sum)
+      return "what divides the loss, " + describe(op) + ", counts the same in every micro-batch";
+  return std::nullopt;
+}
+
 Reason SampleAnalysis::readInputs() {
   FailureOr<CollatedInputs> collated = getCollatedInputs(main);
   if (failed(collated))

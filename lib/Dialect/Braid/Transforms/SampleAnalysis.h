@@ -26,6 +26,8 @@ public:
   SampleAnalysis(mlir::func::FuncOp main, ShapeAnalysis &shapes) : main(main), shapes(shapes) {}
 
   Reason run();
+  /// The same of @prologue: why a count of the whole batch is not the sum of what its parts give.
+  Reason runCounts();
   SampleState stateOf(mlir::Value value) const { return states.lookup(value); }
   /// The number of samples.
   const Expr &getSamples() const { return division.samples; }
