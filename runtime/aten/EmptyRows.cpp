@@ -4,13 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A micro-batch may have no rows of an input, and every operator has a result for that. Most of ATen's kernels give it;
-// the fused attention of the CPU divides by the number of rows.
-//
-//===----------------------------------------------------------------------===//
 
-#include "runtime/aten/Operator.h"
+#include "runtime/aten/EmptyRows.h"
 
 #include <ATen/OpMathType.h>
 #include <ATen/ops/full.h>
@@ -42,7 +37,7 @@ static bool attentionBackward(torch::jit::Stack &stack) {
   return true;
 }
 
-bool (*braid::runtime::answerWithoutRows(std::string_view name))(torch::jit::Stack &) {
+WithoutRows braid::runtime::withoutRowsOf(std::string_view name) {
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu")
     return attention;
   if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward")

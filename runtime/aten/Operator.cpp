@@ -82,7 +82,7 @@ extern "C" braid_status braid_rt_op(const char *name, const char *arguments, bra
       return fail(text("this LibTorch has no operator ", name,
                        "; run the program with a LibTorch from 2.11 to 2.15, or compile it again with this one"));
     auto result = std::make_unique<braid_op_s>(
-        braid_op_s{name, *handle, {}, 0, matrixProductOf(full), viewOf(full), answerWithoutRows(full)});
+        braid_op_s{name, *handle, {}, 0, matrixProductOf(full), viewOf(full), withoutRowsOf(full)});
     const c10::FunctionSchema &schema = handle->schema();
     for (const c10::Argument &argument : schema.arguments())
       result->parameters.push_back(makeParameter(argument));

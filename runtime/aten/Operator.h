@@ -14,6 +14,7 @@
 #define BRAID_RUNTIME_ATEN_OPERATOR_H
 
 #include "braid_rt.h"
+#include "runtime/aten/EmptyRows.h"
 #include "runtime/aten/MatrixProduct.h"
 #include "runtime/aten/Views.h"
 
@@ -59,10 +60,6 @@ c10::IValue convert(const braid_value &value, const Parameter &parameter);
 /// The tensors of what a call returned, lists counted by element; throws for results that are no tensors.
 std::vector<at::Tensor> tensorsOf(const torch::jit::Stack &results);
 
-/// For an operator whose kernel does not take tensors without rows: replaces such arguments by the results, and says
-/// whether it has. Null for all others.
-bool (*answerWithoutRows(std::string_view name))(torch::jit::Stack &);
-
 } // namespace braid::runtime
 
 struct braid_op_s {
@@ -72,7 +69,7 @@ struct braid_op_s {
   int32_t passed = 0;                                // how many values a call passes
   braid::runtime::MatrixProduct product = braid::runtime::MatrixProduct::None;
   braid::runtime::View view = braid::runtime::View::None;
-  bool (*withoutRows)(torch::jit::Stack &) = nullptr;
+  braid::runtime::WithoutRows withoutRows = nullptr;
 
   torch::jit::Stack makeStack(const braid_value *arguments, int32_t count) const;
   /// "self f64[2, 3], alpha 2"

@@ -74,6 +74,12 @@ def write_plan(path, ranks, kind, frozen):
     path.write_text("\n".join([*lines, f"schedule: {{kind: {kind}, microbatches: {MICROBATCHES}}}", ""]))
 
 
+# braidc names all kinds that it compiles where it refuses one.
+command = [braidc, folder / "net.pt", "--example", folder / "data.safetensors", "--schedule", "zigzag", "-o", folder / "zigzag"]
+refused = subprocess.run(command, capture_output=True, text=True).stderr
+compiled = set(refused.split("compiles: use ")[1].split("\n")[0].split(", "))
+assert compiled == {kind for _, kinds in PLACES.values() for kind in kinds}, compiled
+
 for suffix, frozen in FROZEN.items():
     expected, values = train(frozen)
     for place, (ranks, kinds) in PLACES.items():
