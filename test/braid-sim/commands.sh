@@ -30,6 +30,11 @@ done
 expect "makespan        33" "$work/simulated"
 expect "bubble          0.2727" "$work/simulated"
 
+# Empty cells are no actions: a forward and a backward of two micro-batches on each of two ranks.
+printf '0F0,0F1,,,0B0,,0B1\n,1F0,1B0,1F1,,1B1\n' > "$work/idle.csv"
+"$sim" verify --table "$work/idle.csv" > "$work/verified"
+expect "8 actions on 2 ranks" "$work/verified"
+
 "$sim" draw --kind zb_h1 -p 4 -m 8 > "$work/drawn"
 expect "rank 0  |F0 F1 F2 F3 .  .  .  I0 W0 F4" "$work/drawn"
 for format in svg trace html grid; do

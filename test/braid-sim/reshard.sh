@@ -15,6 +15,8 @@ sed -n '/^```yaml$/,/^```$/p' "$docs" | sed '1d;$d' > "$work/boundary.yaml"
 # 1575 rows of 4096 elements of 2 bytes, each sent once.
 expect "bytes            12902400 over all links" "$work/table"
 expect "backwards (adjoint)" "$work/table"
+expect "time forwards" "$work/table"
+expect "time backwards" "$work/table"
 expect "leader+broadcast 12902400 bytes" "$work/table"
 python3 - "$work/plan.json" <<'CHECK'
 import json, sys

@@ -29,11 +29,11 @@ static Status run(const Options &options) {
   Result<ScheduleFacts> facts = verify(planned->pipeline, planned->schedule, options.verify);
   if (!facts)
     return Error{facts.error()};
-  size_t actions = 0;
+  int64_t actions = 0; // empty cells of a table are none
   for (const std::vector<Action> &row : planned->schedule.rows)
-    actions += row.size();
-  std::printf("%s is right: %zu actions on %d ranks, %lld messages, at most %d activations on a rank, staleness %d",
-              planned->schedule.name.c_str(), actions, planned->schedule.ranks(),
+    actions += std::count_if(row.begin(), row.end(), [](const Action &one) { return one.kind != ActionKind::Idle; });
+  std::printf("%s is right: %lld actions on %d ranks, %lld messages, at most %d activations on a rank, staleness %d",
+              planned->schedule.name.c_str(), static_cast<long long>(actions), planned->schedule.ranks(),
               static_cast<long long>(facts->messages),
               *std::max_element(facts->peakActivations.begin(), facts->peakActivations.end()), facts->staleness);
   if (facts->mismatched)

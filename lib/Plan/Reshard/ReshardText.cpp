@@ -78,7 +78,10 @@ static bool isPartial(const ReshardPlan &plan) {
 std::string printReshard(const ReshardPlan &plan, int mostMessages) {
   std::string text = "source           " + plan.source.str() + "\ndestination      " + plan.destination.str() + "\n";
   text += "bytes            " + std::to_string(plan.bytes()) + " over all links\n";
-  text += "time             " + number(plan.time() * 1e6) + " us; " + number(blockingTime(plan) * 1e6) +
+  ReshardPlan back = adjoint(plan);
+  text += "time forwards    " + number(plan.time() * 1e6) + " us; " + number(blockingTime(plan) * 1e6) +
+          " us if every message blocks both its ends\n";
+  text += "time backwards   " + number(back.time() * 1e6) + " us; " + number(blockingTime(back) * 1e6) +
           " us if every message blocks both its ends\n";
   text += "busiest sender   " + std::to_string(busiestSent(plan)) + " bytes\n";
   if (!isPartial(plan)) {
@@ -87,7 +90,7 @@ std::string printReshard(const ReshardPlan &plan, int mostMessages) {
             std::to_string(leader.busiestSent) + " bytes, " + number(leader.time * 1e6) + " us\n";
   }
   text += "forwards\n" + printSteps(plan, mostMessages);
-  return text + "backwards (adjoint)\n" + printSteps(adjoint(plan), mostMessages);
+  return text + "backwards (adjoint)\n" + printSteps(back, mostMessages);
 }
 
 static Json jsonOf(const Mesh &mesh) {
