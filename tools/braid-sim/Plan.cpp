@@ -23,15 +23,19 @@ struct Options {
 } // namespace
 
 static void print(const PlannerProblem &problem, const Evaluation &evaluation) {
-  std::printf("%s\n  %.4g s a step by the table, %.4g by the closed form; %.4g samples a second\n",
-              evaluation.candidate.str().c_str(), evaluation.time(), evaluation.seconds,
-              problem.batch / evaluation.time());
+  double tokens = problem.components.back().segments * problem.components.back().model.sequence;
+  std::printf(
+      "%s\n  %.4g s a step by the table, %.4g by the closed form; %.4g samples and %.4g tokens a second, %.1f %% "
+      "of the peak\n",
+      evaluation.candidate.str().c_str(), evaluation.time(), evaluation.seconds, problem.batch / evaluation.time(),
+      tokens * problem.batch / evaluation.time(), 100 * flopUtilization(problem, evaluation));
+  std::printf("  layers by rank: %s\n", layersOfRanks(problem, evaluation).c_str());
   std::printf("  %d micro-batches; %.1f GB of %.0f on the fullest device (%s)\n", evaluation.microbatches,
               evaluation.peakBytes / 1e9, problem.hardware.memory / 1e9, evaluation.fullest.c_str());
 }
 
-/// Takes sizes from --samples and times from --curves.
-static Status complete(PlannerProblem &problem, const Options &options) {
+/// Takes sizes from --samples and times from --curves. The largest samples' tokens are 0 where there is no table.
+static Status complete(PlannerProblem &problem, const Options &options, std::vector<double> &largest) {
   if (!options.curves.empty()) {
     Result<std::string> text = sim::readFile("file of curves", options.curves);
     if (!text)
@@ -49,6 +53,7 @@ static Status complete(PlannerProblem &problem, const Options &options) {
       if (!component.tokensColumn.empty())
         return Error{options.input + ": component '" + component.name +
                      "' takes its sizes from samples; give their table with --samples"};
+    largest.assign(problem.components.size(), 0);
     return {};
   }
   Result<std::string> text = sim::readFile("sample table", options.samples);
@@ -68,10 +73,39 @@ static Status complete(PlannerProblem &problem, const Options &options) {
   else if (batch->groups > 0)
     std::printf("; no batch of them splits the devices alike");
   std::printf("\n");
-  for (const PlannerComponent &component : problem.components)
-    std::printf("  %s: %.4g sequences of %.0f tokens a sample\n", component.name.c_str(), component.segments,
-                component.model.sequence);
+  largest = batch->largest;
   return {};
+}
+
+/// What the plan is for, to be compared with what was meant.
+static void printModel(const PlannerProblem &problem, const std::vector<double> &largest) {
+  for (size_t i = 0; i < problem.components.size(); ++i) {
+    const PlannerComponent &component = problem.components[i];
+    const Transformer &model = component.model;
+    double parameters = model.layers * model.layerParameters() + 2 * model.vocabulary * model.hidden;
+    std::printf("  %s: %.4g sequences of %.0f tokens a sample", component.name.c_str(), component.segments,
+                model.sequence);
+    if (largest[i] > 0)
+      std::printf(" in the mean, %.0f tokens in the largest", largest[i]);
+    std::printf("; %.4gB parameters in %d layers%s%s\n", parameters / 1e9, model.layers,
+                model.vocabulary > 0 ? ", embedding and head" : "", component.frozen ? ", frozen" : "");
+  }
+}
+
+/// Sizes and curves that a plan does not rest on, although one might think so.
+static void printCaveats(const PlannerProblem &problem, const Evaluation &chosen, const std::vector<double> &largest) {
+  const PlannerComponent &language = problem.components.back();
+  double mean = language.segments * language.model.sequence;
+  if (largest.back() > 1.01 * mean)
+    std::printf("  memory is that of mean samples; the largest one has %.1f times the tokens\n", largest.back() / mean);
+  for (size_t i = 0; i < problem.components.size(); ++i) {
+    const PlannerComponent &component = problem.components[i];
+    const bool ofEncoder = i + 1 < problem.components.size() && chosen.candidate.placement != Placement::Together;
+    const Parallelism &layout = (ofEncoder ? chosen.candidate.encoder : chosen.candidate.language).parallel;
+    if (!component.curves.empty() && !component.curves.count({layout.tp, layout.cp}))
+      std::printf("  %s has no curve for tp %d, cp %d: its times are the formulas'\n", component.name.c_str(),
+                  layout.tp, layout.cp);
+  }
 }
 
 static Status run(const Options &options) {
@@ -81,8 +115,10 @@ static Status run(const Options &options) {
   Result<PlannerProblem> problem = parsePlannerProblem(*text, options.input);
   if (!problem)
     return Error{problem.error()};
-  if (Status status = complete(*problem, options); !status)
+  std::vector<double> largest;
+  if (Status status = complete(*problem, options, largest); !status)
     return status;
+  printModel(*problem, largest);
   auto start = std::chrono::steady_clock::now();
   Result<PlannerResult> found = searchPlans(*problem, {.keep = options.keep});
   if (!found)
@@ -99,6 +135,7 @@ static Status run(const Options &options) {
               parts.matmul / total, parts.memory / total, parts.launch / total, parts.nodeLink / total,
               parts.crossLink / total, parts.bubble / total, parts.encoder / total, parts.gradients / total,
               parts.update / total, parts.reshard / total);
+  printCaveats(*problem, chosen, largest);
   for (size_t i = 1; i < found->best.size(); ++i) {
     std::printf("runner-up %zu, %s:\n", i, explain(chosen, found->best[i]).c_str());
     print(*problem, found->best[i]);

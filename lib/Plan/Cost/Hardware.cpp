@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Cost/Hardware.h"
-#include "LinkReader.h"
+#include "HardwareReader.h"
 #include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
@@ -34,30 +33,42 @@ Link readLink(const YAML::Node &node, const std::string &what, Link link) {
   return link;
 }
 
+const std::vector<std::string> &hardwareKeys() {
+  static const std::vector<std::string> keys = {"memory", "devices_per_node", "flops", "bandwidth", "node",
+                                                "cross",  "factors"};
+  return keys;
+}
+
+void readFigure(const std::string &key, const YAML::Node &value, const std::string &what, Hardware &hardware) {
+  if (key == "memory")
+    hardware.memory = yaml::numberOf(value, "memory of " + what, 1, 1e18);
+  else if (key == "devices_per_node")
+    hardware.devicesPerNode = static_cast<int>(yaml::integerOf(value, "devices_per_node of " + what, 1, 1 << 16));
+  else if (key == "flops")
+    hardware.flops = yaml::numberOf(value, "flops of " + what, 1, 1e21);
+  else if (key == "bandwidth")
+    hardware.bandwidth = yaml::numberOf(value, "bandwidth of " + what, 1, 1e18);
+  else if (key == "node")
+    hardware.node = readLink(value, "node of " + what, hardware.node);
+  else if (key == "cross")
+    hardware.cross = readLink(value, "cross of " + what, hardware.cross);
+  else
+    yaml::readKeys(value, "factors of " + what, factorNames(), [&](const std::string &factor, const YAML::Node &of) {
+      size_t index = std::find(factorNames().begin(), factorNames().end(), factor) - factorNames().begin();
+      hardware.factors[index] = yaml::numberOf(of, "factor " + factor + " of " + what, 0, 1e6);
+    });
+}
+
 static Hardware readOne(const std::string &name, const YAML::Node &node) {
   Hardware hardware;
   hardware.name = name;
   std::string what = "hardware '" + name + "'";
-  static const std::vector<std::string> known = {"memory", "devices_per_node", "flops",  "bandwidth", "node",
-                                                 "cross",  "factors",          "sources"};
-  std::vector<std::string> seen;
+  std::vector<std::string> known = hardwareKeys(), seen;
+  known.push_back("sources");
   yaml::readKeys(node, what, known, [&](const std::string &key, const YAML::Node &value) {
     seen.push_back(key);
-    if (key == "memory")
-      hardware.memory = yaml::numberOf(value, "memory of " + what, 1, 1e18);
-    else if (key == "devices_per_node")
-      hardware.devicesPerNode = static_cast<int>(yaml::integerOf(value, "devices_per_node of " + what, 1, 1 << 16));
-    else if (key == "flops")
-      hardware.flops = yaml::numberOf(value, "flops of " + what, 1, 1e21);
-    else if (key == "bandwidth")
-      hardware.bandwidth = yaml::numberOf(value, "bandwidth of " + what, 1, 1e18);
-    else if (key == "node" || key == "cross")
-      (key == "node" ? hardware.node : hardware.cross) = readLink(value, key + " of " + what);
-    else if (key == "factors")
-      yaml::readKeys(value, "factors of " + what, factorNames(), [&](const std::string &factor, const YAML::Node &of) {
-        size_t index = std::find(factorNames().begin(), factorNames().end(), factor) - factorNames().begin();
-        hardware.factors[index] = yaml::numberOf(of, "factor " + factor + " of " + what, 0, 1e6);
-      });
+    if (key != "sources")
+      readFigure(key, value, what, hardware);
     else if (!value.IsSequence())
       yaml::fail(value, "sources of " + what + " must be a list of texts, and is " + yaml::kindOf(value));
     else

@@ -25,7 +25,7 @@ Work stepWork(const TrainingRun &run, const Hardware &hardware) {
   Work step = run.microbatches * (stage + head.all());
   step += double(parallel.pp - 1) / run.chunks * stage;
   double parameters = layers * layer.parameters + head.parameters;
-  step += gradientCost(parameters, parallel, hardware);
+  step += gradientCost(parameters, parallel, run.microbatches, hardware);
   step += updateCost(parameters, parallel, hardware);
   if (parallel.pp > 1) {
     // Messages of the fill and the drain; the others go while ranks compute.

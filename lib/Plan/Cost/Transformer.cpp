@@ -136,10 +136,11 @@ double StateBytes::of(double parameters, const Parallelism &parallel) const {
   return parameters * (part(weights, 3) + part(gradients, 2) + part(optimizer, 1));
 }
 
-Work gradientCost(double parameters, const Parallelism &parallel, const Hardware &hardware) {
+Work gradientCost(double parameters, const Parallelism &parallel, int microbatches, const Hardware &hardware) {
   RankGroup lanes = RankGroup::strided(parallel.dp * parallel.cp, parallel.tp, hardware);
-  // Under ZeRO a reduce-scatter and an all-gather: the same bytes. Stage 3 gathers weights once more, for the backward.
-  return (parallel.zero >= 3 ? 1.5 : 1.0) * allReduce(hardware, lanes, entry * parameters);
+  // Under ZeRO a reduce-scatter and an all-gather, each with half of an all-reduce's bytes.
+  double halves = parallel.zero >= 3 ? 3.0 * microbatches : parallel.zero == 2 ? microbatches + 1.0 : 2.0;
+  return halves / 2 * allReduce(hardware, lanes, entry * parameters);
 }
 
 Work updateCost(double parameters, const Parallelism &parallel, const Hardware &hardware) {

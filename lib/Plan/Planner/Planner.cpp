@@ -18,17 +18,36 @@ namespace braid::plan {
 static constexpr Recompute policies[] = {Recompute::None, Recompute::Selective, Recompute::Full};
 static constexpr double microbatchSizes[] = {1, 2, 4, 8};
 
-static bool contains(const PlannerOptions &options, Placement placement) {
-  return std::find(options.placements.begin(), options.placements.end(), placement) != options.placements.end();
+const std::vector<std::string> &planKinds() {
+  static const std::vector<std::string> kinds = {"1f1b", "zb_h1", "zb_h2", "zb_v", "interleaved", "amdp"};
+  return kinds;
+}
+
+/// Whether a list of the limits has it, or is empty.
+static bool allows(const std::vector<std::string> &list, const std::string &name) {
+  return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
+}
+
+static bool contains(const PlannerProblem &problem, const PlannerOptions &options, Placement placement) {
+  return allows(problem.placements, spelling(placement)) &&
+         std::find(options.placements.begin(), options.placements.end(), placement) != options.placements.end();
 }
 
 /// Schedules that the pipeline of a candidate may run under.
 static void forEachKind(const PlannerProblem &problem, Candidate candidate,
-                        const std::function<void(const Candidate &)> &visit) {
+                        const std::function<void(const Candidate &)> &whatever) {
   const int p = candidate.language.parallel.pp, m = microbatchesOf(problem, candidate);
+  auto visit = [&](const Candidate &one) {
+    if (allows(problem.schedules, one.kind))
+      whatever(one);
+  };
   candidate.kind = "1f1b";
+  if (candidate.placement != Placement::Disjoint && p == 1) { // no pipeline: all schedules are one
+    whatever(candidate);
+    return;
+  }
   visit(candidate);
-  if (candidate.placement == Placement::Together || candidate.placement == Placement::Disjoint || p == 1)
+  if (candidate.placement == Placement::Together || candidate.placement == Placement::Disjoint)
     return; // stages of two kinds: their order is 1F1B's
   const int layers = problem.components.back().model.layers / p;
   for (const char *kind : {"zb_h1", "zb_h2"}) {
@@ -129,12 +148,12 @@ static void forEachPipeline(const PlannerProblem &problem, const PlannerOptions 
                             const std::function<bool(const Candidate &)> &hopeless,
                             const std::function<void(const Candidate &)> &visit) {
   if (problem.components.size() == 1) {
-    if (contains(options, Placement::Single))
+    if (contains(problem, options, Placement::Single))
       forEachLanguage(problem, true, visit);
     return;
   }
   for (Placement placement : {Placement::Together, Placement::Colocated, Placement::Disjoint}) {
-    if (!contains(options, placement))
+    if (!contains(problem, options, placement))
       continue;
     // One component for both is frozen as a whole, or not at all.
     if (placement == Placement::Together && problem.components[0].frozen != problem.components[1].frozen)
@@ -169,12 +188,19 @@ static bool sameLayout(const Candidate &a, const Candidate &b) {
   return key(a) == key(b);
 }
 
+static std::string gigabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", bytes / 1e9);
+  return text;
+}
+
 Result<PlannerResult> searchPlans(const PlannerProblem &problem, const PlannerOptions &options) {
   if (Status status = problem.check(); !status)
     return Error{status.error()};
   PlannerResult result;
   const size_t keep = std::max(1, options.keep) * (options.simulate ? 3 : 1);
   std::vector<Evaluation> &best = result.best;
+  Evaluation smallest; // of those that do not fit
   auto slowest = [&] { return best.size() < keep ? 1e30 : best.back().seconds; };
   auto insert = [&](Evaluation evaluation) {
     auto same = std::find_if(best.begin(), best.end(), [&](const Evaluation &other) {
@@ -209,18 +235,23 @@ Result<PlannerResult> searchPlans(const PlannerProblem &problem, const PlannerOp
           return;
         forEachKind(problem, candidate, [&](const Candidate &one) {
           Evaluation evaluation = evaluatePipeline(problem, one, *pipeline);
-          if (evaluation.peakBytes > problem.hardware.memory)
+          if (evaluation.peakBytes > problem.hardware.memory) {
             ++result.tooLarge;
-          else if (evaluation.seconds < slowest())
+            if (best.empty() && (smallest.peakBytes == 0 || evaluation.peakBytes < smallest.peakBytes))
+              smallest = std::move(evaluation);
+          } else if (evaluation.seconds < slowest())
             insert(std::move(evaluation));
         });
       });
   if (best.empty())
     return Error{"no plan fits: of " + std::to_string(result.tried) + " pipelines on " +
                  std::to_string(problem.devices) + " devices of " +
-                 std::to_string(static_cast<int64_t>(problem.hardware.memory / 1e9)) +
-                 " GB none did; take more "
-                 "devices, a higher ZeRO stage, a batch that more lanes divide, or a lower use_at_least"};
+                 std::to_string(static_cast<int64_t>(problem.hardware.memory / 1e9)) + " GB none did" +
+                 (smallest.peakBytes > 0
+                      ? "; the smallest needs " + gigabytes(smallest.peakBytes) + " (" + smallest.candidate.str() + ")"
+                      : "") +
+                 "; take more devices, a higher ZeRO stage, a batch that more lanes divide, a lower use_at_least, or "
+                 "wider limits"};
   if (options.simulate) {
     std::vector<Evaluation> timed;
     for (const Evaluation &evaluation : best)
@@ -234,6 +265,42 @@ Result<PlannerResult> searchPlans(const PlannerProblem &problem, const PlannerOp
   if (best.size() > static_cast<size_t>(std::max(1, options.keep)))
     best.resize(std::max(1, options.keep));
   return result;
+}
+
+double flopUtilization(const PlannerProblem &problem, const Evaluation &evaluation) {
+  double flops = 0;
+  bool trains = false; // something in front of this component
+  for (const PlannerComponent &component : problem.components) {
+    const Transformer &model = component.model;
+    trains |= !component.frozen;
+    double passes = 1 + trains + !component.frozen;
+    flops += passes * component.segments * (model.layers * model.layerFlops() + model.headFlops());
+  }
+  return problem.batch * flops / (evaluation.time() * problem.devices * problem.hardware.flops);
+}
+
+std::string layersOfRanks(const PlannerProblem &problem, const Evaluation &evaluation) {
+  std::string text;
+  for (const auto *starts : {&evaluation.encoderStages, &evaluation.languageStages}) {
+    if (starts->empty())
+      continue;
+    const bool encoder = starts == &evaluation.encoderStages;
+    const int layers = (encoder ? problem.components.front() : problem.components.back()).model.layers;
+    text += (text.empty() ? "" : "; ") + std::string(encoder ? "encoder " : "language ");
+    std::vector<int> counts;
+    for (size_t s = 0; s < starts->size(); ++s)
+      counts.push_back((s + 1 < starts->size() ? (*starts)[s + 1] : layers) - (*starts)[s]);
+    if (evaluation.candidate.kind == "zb_v") // the last chunk is on the first rank
+      std::reverse(counts.begin(), counts.end());
+    for (size_t first = 0, next = 0; first < counts.size(); first = next) {
+      while (next < counts.size() && counts[next] == counts[first])
+        ++next;
+      text += (first > 0 ? ", " : "") + std::to_string(counts[first]);
+      if (next - first > 1)
+        text += " x " + std::to_string(next - first);
+    }
+  }
+  return text;
 }
 
 std::string explain(const Evaluation &chosen, const Evaluation &other) {

@@ -29,15 +29,21 @@ Status PlannerProblem::check() const {
   if (batch < 1 || devices < 1)
     return Error{"there are " + std::to_string(batch) + " samples and " + std::to_string(devices) +
                  " devices; give at least one of each"};
+  for (size_t i = 0; i < components.size(); ++i)
+    if (!(components[i].merge >= 1) || (i + 1 == components.size() && components[i].merge != 1))
+      return Error{"component '" + components[i].name + "' merges " + std::to_string(components[i].merge) +
+                   " tokens into one; give an encoder a number from 1, and the language model none"};
   if (zero < 0 || zero > 3)
     return Error{"ZeRO stage " + std::to_string(zero) + " is none; choose 0 to 3"};
   return {};
 }
 
-const char *spelling(Placement placement) {
-  static const char *const names[] = {"single", "together", "colocated", "disjoint"};
-  return names[static_cast<int>(placement)];
+const std::vector<std::string> &placementNames() {
+  static const std::vector<std::string> names = {"single", "together", "colocated", "disjoint"};
+  return names;
 }
+
+const char *spelling(Placement placement) { return placementNames()[static_cast<int>(placement)].c_str(); }
 
 int Candidate::ranks() const {
   return language.parallel.ranks() + (placement == Placement::Disjoint ? encoder.parallel.ranks() : 0);
@@ -110,10 +116,11 @@ static Piece layerPiece(const PlannerProblem &problem, const PlannerComponent &c
       layerCost(component.model, plan.parallel, plan.recompute, samples * component.segments, problem.hardware);
   auto curve = component.curves.find({plan.parallel.tp, plan.parallel.cp});
   if (curve != component.curves.end()) {
-    double tokens = samples * component.segments * component.model.sequence / plan.parallel.cp;
+    double sequence = component.model.sequence / plan.parallel.cp;
+    double seconds = samples * component.segments * curve->second.ofSample(sequence) + curve->second.c;
     double factor = problem.hardware.factors[static_cast<int>(Resource::Matmul)];
     cost.forward = {};
-    cost.forward[Resource::Matmul] = curve->second(tokens) / factor;
+    cost.forward[Resource::Matmul] = seconds / factor;
     cost.input = cost.weight = cost.forward;
     if (plan.recompute == Recompute::Full)
       cost.recompute = cost.forward;
@@ -139,7 +146,9 @@ static void addTo(PlannedStage &stage, const Piece &piece, int count, const Stat
   stage.weight += count * piece.weight;
   stage.work += count * piece.cost.all();
   stage.activation += count * piece.cost.activation;
-  stage.transient = std::max(stage.transient, piece.cost.transient);
+  // What ZeRO divides is whole while its layer runs.
+  double whole = (parallel.zero >= 3 ? bytes.weights : 0) + (parallel.zero >= 2 && trains ? bytes.gradients : 0);
+  stage.transient = std::max(stage.transient, piece.cost.transient + whole * piece.cost.parameters);
   addState(stage, count * piece.cost.parameters, bytes, parallel, trains);
 }
 
@@ -215,7 +224,9 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
     addTo(stages.back(), head, 1, bytes, lp, !language.frozen);
     stages.back().layers -= 1;
     // The embedding is as large as the head.
+    result.embedding = stages[first].state;
     addState(stages[first], head.cost.parameters, bytes, lp, !language.frozen);
+    result.embedding = stages[first].state - result.embedding;
   };
 
   if (candidate.placement == Placement::Together) {
@@ -285,7 +296,7 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
                      (stage.ofEncoder ? encoder.model.layerParameters() / parallel.tp : languageLayer.cost.parameters);
     if (&stage == &result.stages.back())
       trained += head.cost.parameters;
-    stage.gradients = hardware.seconds(gradientCost(trained, parallel, hardware));
+    stage.gradients = hardware.seconds(gradientCost(trained, parallel, microbatchesOf(problem, candidate), hardware));
     stage.update = hardware.seconds(updateCost(trained, parallel, hardware));
   }
 
@@ -296,8 +307,9 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
         hardware, sameNode, 1, boundaryBytes(language.model, lp, candidate.microbatch * language.segments)));
 
   if (twoComponents && candidate.placement != Placement::Together) {
-    // Payload of the boundary: encoder tokens of the language model's width, 16 bits.
-    result.reshardBytes = 2.0 * problem.batch * encoder.segments * encoder.model.sequence * language.model.hidden;
+    // Payload of the boundary: the encoder's tokens as the language model reads them, in its width, 16 bits.
+    result.reshardBytes =
+        2.0 * problem.batch * encoder.segments * encoder.model.sequence / encoder.merge * language.model.hidden;
     // Every rank of the smaller side moves its share of each micro-batch.
     int ranks = std::min(ep.ranks(), lp.ranks()), microbatches = microbatchesOf(problem, candidate);
     bool oneNode = candidate.ranks() <= hardware.devicesPerNode;
@@ -317,9 +329,10 @@ Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candid
     result.encoderBackward = passes * layers * (layer.total() - layer.forward);
     result.encoderWork = double(passes * layers) * layer.cost.all();
     double ofEncoder = layers * layer.cost.parameters;
-    if (encoderTrains)
-      result.encoderUpdate = hardware.seconds(gradientCost(ofEncoder, ep, hardware)) +
-                             hardware.seconds(updateCost(ofEncoder, ep, hardware));
+    if (encoderTrains) {
+      result.encoderGradients = hardware.seconds(gradientCost(ofEncoder, ep, passes, hardware));
+      result.encoderUpdate = hardware.seconds(updateCost(ofEncoder, ep, hardware));
+    }
     // Activations of all passes wait for the language model to finish, and so does the packed boundary tensor.
     result.encoderBytes = (encoderTrains ? bytes.of(ofEncoder, ep) : bytes.weights * ofEncoder) +
                           passes * layers * layer.cost.activation + layer.cost.transient +
@@ -337,7 +350,7 @@ Evaluation evaluatePipeline(const PlannerProblem &problem, const Candidate &cand
   result.reshardBytes = pipeline.reshardBytes;
   const int count = static_cast<int>(pipeline.stages.size());
   const double m = result.microbatches = microbatchesOf(problem, candidate);
-  const bool amdp = candidate.kind == "amdp";
+  const bool amdp = candidate.kind == "amdp", folded = candidate.kind == "zb_v" && count > 1;
 
   double most = 0, sum = 0;
   const PlannedStage *slowest = &pipeline.stages.front();
@@ -386,7 +399,7 @@ Evaluation evaluatePipeline(const PlannerProblem &problem, const Candidate &cand
   parts.crossLink = share(Resource::CrossLink);
   parts.bubble = wait;
   parts.encoder = pipeline.encoderForward + pipeline.encoderBackward;
-  parts.gradients = gradients;
+  parts.gradients = gradients + pipeline.encoderGradients;
   parts.update = update + pipeline.encoderUpdate;
   parts.reshard = pipeline.reshard;
   result.seconds = parts.total();
@@ -399,9 +412,12 @@ Evaluation evaluatePipeline(const PlannerProblem &problem, const Candidate &cand
     double bytes = problem.reserve + state + held * stage.activation + stage.transient;
     if (!stage.ofEncoder)
       bytes += pipeline.encoderBytes;
+    if (folded) // the rank of the last chunk, with the head, has the first one, with the embedding
+      bytes += s == count - 1 ? pipeline.embedding : s == 0 ? -pipeline.embedding : 0;
     if (bytes > result.peakBytes) {
       result.peakBytes = bytes;
-      result.fullest = std::string(stage.ofEncoder ? "encoder " : "") + "stage " + std::to_string(s);
+      result.fullest = folded ? "stages " + std::to_string(count - 1 - s) + " and " + std::to_string(count + s)
+                              : std::string(stage.ofEncoder ? "encoder " : "") + "stage " + std::to_string(s);
     }
   }
   return result;
@@ -437,8 +453,8 @@ Result<Evaluation> simulateCandidate(const PlannerProblem &problem, const Candid
     costs.latency = pipeline->message;
     int stages = planned->pipeline.numStages();
     for (int s = 0; s < stages; ++s) {
-      // Chunks of a rank are parts of the stage that the search gave it.
-      const PlannedStage &stage = pipeline->stages[folded ? std::min(s, 2 * count - 1 - s) : s % count];
+      // Chunks of a rank are equal parts of what the search gave it; folded, rank 0 has the last one and its head.
+      const PlannedStage &stage = pipeline->stages[folded ? count - 1 - std::min(s, 2 * count - 1 - s) : s % count];
       costs.stages.push_back(
           {.forward = stage.forward / chunks, .input = stage.input / chunks, .weight = stage.weight / chunks});
       if (!stage.backward && chunks == 1) {

@@ -32,9 +32,10 @@ struct PlannedStage {
 struct PlannedPipeline {
   std::vector<PlannedStage> stages;
   std::vector<int> encoderStarts, languageStarts;
-  double message = 0; // seconds from a stage to the next
+  double embedding = 0; // bytes of its state, which are part of the language model's first stage
+  double message = 0;   // seconds from a stage to the next
   // A colocated encoder's two phases, and what it keeps on each device meanwhile.
-  double encoderForward = 0, encoderBackward = 0, encoderUpdate = 0, encoderBytes = 0;
+  double encoderForward = 0, encoderBackward = 0, encoderGradients = 0, encoderUpdate = 0, encoderBytes = 0;
   Work encoderWork;
   double reshard = 0, reshardBytes = 0; // of a whole step, forwards and backwards; bytes one way
 };

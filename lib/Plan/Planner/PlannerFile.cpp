@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Support/YamlReader.h"
+#include "../Cost/HardwareReader.h"
 #include "braid/Plan/Planner/Planner.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ static void readCurve(const YAML::Node &node, PlannerComponent &component) {
 static PlannerComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
   static const std::vector<std::string> known = {
       "modules",         "layers",     "hidden",   "heads",    "key_value_heads", "head_size", "feed_forward", "gated",
-      "fused_attention", "vocabulary", "sequence", "segments", "frozen",          "curves",    "samples"};
+      "fused_attention", "vocabulary", "sequence", "segments", "frozen",          "curves",    "samples",      "merge"};
   PlannerComponent component;
   component.name = name;
   Transformer &model = component.model;
@@ -66,6 +66,8 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
       model.fusedAttention = yaml::boolOf(value, of);
     } else if (entry == "frozen") {
       component.frozen = yaml::boolOf(value, of);
+    } else if (entry == "merge") {
+      component.merge = yaml::numberOf(value, of, 1, 1e6);
     } else if (entry == "segments") {
       component.segments = yaml::numberOf(value, of, 1e-6, 1e9);
       hasSegments = true;
@@ -91,6 +93,42 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
   return component;
 }
 
+/// Hardware by name, and figures of the user's own instead of its.
+static void readCluster(const YAML::Node &node, PlannerProblem &problem) {
+  std::vector<std::string> known = hardwareKeys();
+  known.insert(known.end(), {"hardware", "devices", "reserve"});
+  std::vector<std::pair<std::string, YAML::Node>> figures;
+  yaml::readKeys(node, "cluster", known, [&](const std::string &key, const YAML::Node &value) {
+    if (key == "hardware") {
+      Result<Hardware> hardware = findHardware(yaml::textOf(value, "hardware"));
+      if (!hardware)
+        yaml::fail(value, hardware.error());
+      problem.hardware = *hardware;
+    } else if (key == "devices") {
+      problem.devices = static_cast<int>(yaml::integerOf(value, "devices", 1, 1 << 20));
+    } else if (key == "reserve") {
+      problem.reserve = yaml::numberOf(value, "reserve", 0, 1e15);
+    } else {
+      figures.emplace_back(key, value);
+    }
+  });
+  if (problem.hardware.name.empty())
+    yaml::fail(node, "cluster lacks 'hardware'; name it, as in hardware: h100");
+  for (const auto &[key, value] : figures)
+    readFigure(key, value, "cluster", problem.hardware);
+}
+
+/// A list of names, each one of `choices`; `what` is one of them.
+static std::vector<std::string> namesOf(const YAML::Node &node, const std::string &what,
+                                        const std::vector<std::string> &choices) {
+  if (!node.IsSequence() || node.size() == 0)
+    yaml::fail(node, what + "s must be a list of names, as in [" + choices.front() + "], and is " + yaml::kindOf(node));
+  std::vector<std::string> names;
+  for (const YAML::Node &name : node)
+    names.push_back(yaml::choiceOf(name, what, choices));
+  return names;
+}
+
 Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::string &fileName) {
   PlannerProblem problem;
   bool hasModel = false, hasCluster = false, hasBatch = false;
@@ -111,26 +149,16 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
                        problem.batch = static_cast<int>(yaml::integerOf(value, "batch", 1, 1 << 30));
                      } else if (entry == "cluster") {
                        hasCluster = true;
-                       yaml::readKeys(value, "cluster", {"hardware", "devices", "reserve"},
-                                      [&](const std::string &key, const YAML::Node &of) {
-                                        if (key == "hardware") {
-                                          Result<Hardware> hardware = findHardware(yaml::textOf(of, "hardware"));
-                                          if (!hardware)
-                                            yaml::fail(of, hardware.error());
-                                          problem.hardware = *hardware;
-                                        } else if (key == "devices") {
-                                          problem.devices =
-                                              static_cast<int>(yaml::integerOf(of, "devices", 1, 1 << 20));
-                                        } else {
-                                          problem.reserve = yaml::numberOf(of, "reserve", 0, 1e15);
-                                        }
-                                      });
-                       if (problem.hardware.name.empty())
-                         yaml::fail(value, "cluster lacks 'hardware'; name it, as in hardware: h100");
+                       readCluster(value, problem);
                      } else {
-                       yaml::readKeys(value, "limits", {"tp", "cp", "pp", "zero", "async", "use_at_least"},
+                       yaml::readKeys(value, "limits",
+                                      {"tp", "cp", "pp", "zero", "async", "use_at_least", "schedules", "placements"},
                                       [&](const std::string &key, const YAML::Node &of) {
-                                        if (key == "async")
+                                        if (key == "schedules")
+                                          problem.schedules = namesOf(of, "schedule", planKinds());
+                                        else if (key == "placements")
+                                          problem.placements = namesOf(of, "placement", placementNames());
+                                        else if (key == "async")
                                           problem.async = yaml::boolOf(of, "async");
                                         else if (key == "use_at_least")
                                           problem.useAtLeast = yaml::numberOf(of, "use_at_least", 0, 1);

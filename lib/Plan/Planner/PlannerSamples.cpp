@@ -75,7 +75,7 @@ Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samp
     }
     if (i + 1 == components && i > 0)
       for (size_t sample = 0; sample < tokens->size(); ++sample)
-        (*tokens)[sample] += loads.rows[0][sample];
+        (*tokens)[sample] += loads.rows[0][sample] / problem.components[0].merge;
     CostCurve flops = flopsOf(component.model);
     std::vector<double> &load = loads.loads.emplace_back();
     for (size_t sample = 0; sample < tokens->size(); ++sample)
@@ -98,9 +98,11 @@ Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samp
   }
   for (size_t i = 0; i < components; ++i) {
     Sums sums;
+    double &largest = batch.largest.emplace_back();
     for (int sample = 0; sample < loads.size(); ++sample) {
       double tokens = loads.rows[i][sample];
       sums.tokens += tokens;
+      largest = std::max(largest, tokens);
       sums.squares += tokens * tokens / std::max(1.0, segments[i][sample]);
       ++sums.samples;
     }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Reshard/ReshardFile.h"
-#include "../Cost/LinkReader.h"
+#include "../Cost/HardwareReader.h"
 #include "braid/Plan/Cost/Hardware.h"
 
 #include <cmath>

@@ -181,6 +181,15 @@ TEST(Transformer, ZeroDividesState) {
   EXPECT_DOUBLE_EQ(bytes.of(10, {.dp = 4, .zero = 1}), 10 * (2 + 4 + 3.0));
   EXPECT_DOUBLE_EQ(bytes.of(10, {.cp = 2, .dp = 2, .zero = 2}), 10 * (2 + 1 + 3.0));
   EXPECT_DOUBLE_EQ(bytes.of(10, {.dp = 4, .zero = 3}), 180 / 4.0);
+  // Bytes of collectives for five micro-batches, in all-reduces: one a step; stage 2 reduce-scatters for each and
+  // gathers once; stage 3 gathers for each forward and each backward.
+  Hardware hardware = *findHardware("a100");
+  auto reduction = [&](int zero) {
+    return gradientCost(1e9, {.dp = 8, .zero = zero}, 5, hardware)[Resource::NodeLink];
+  };
+  EXPECT_DOUBLE_EQ(reduction(1), reduction(0));
+  EXPECT_NEAR(reduction(2), (5 + 1) / 2.0 * reduction(0), 1e-12);
+  EXPECT_NEAR(reduction(3), 5 * 3 / 2.0 * reduction(0), 1e-12);
 }
 
 TEST(Hardware, KnowsItsFiguresAndRefusesBadOnes) {

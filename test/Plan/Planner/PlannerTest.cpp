@@ -236,6 +236,7 @@ TEST(Planner, MoreMemoryIsNeverSlower) {
   Result<PlannerResult> none = searchPlans(problem);
   ASSERT_FALSE(none);
   EXPECT_TRUE(says(none.error(), "no plan fits"));
+  EXPECT_TRUE(says(none.error(), "the smallest needs "));
 }
 
 TEST(Planner, UndividedEncodersAreRepeated) {
@@ -404,6 +405,102 @@ TEST(Planner, CurvesReplaceFormulas) {
   ASSERT_TRUE(once && twice);
   // 12 layers of 2048 tokens, 32 micro-batches, a forward and two backwards: 12 * 2048 * 32 * 3 us more.
   EXPECT_NEAR(twice->seconds - once->seconds, 12 * 2048 * 32 * 3e-6, 1e-6);
+  // Sequences of a micro-batch attend to themselves only: the quadratic part is that of each, and adds up.
+  candidate.microbatch = 4;
+  ASSERT_TRUE(useCurves(problem, {{"language", 1, 1, {1e-9, 1e-6, 0}}}));
+  Result<Evaluation> before = evaluate(problem, candidate);
+  ASSERT_TRUE(useCurves(problem, {{"language", 1, 1, {2e-9, 1e-6, 0}}}));
+  Result<Evaluation> after = evaluate(problem, candidate);
+  ASSERT_TRUE(before && after);
+  EXPECT_NEAR(after->seconds - before->seconds, 12 * 32 * 3 * 1e-9 * 2048 * 2048, 1e-6);
+}
+
+// Folded over two ranks, rank 0 has the first chunk and the last one: its memory is that of embedding and head.
+TEST(Planner, FoldedPipelinesHaveBothEndsOnOneRank) {
+  PlannerProblem problem = read(languageOnly);
+  problem.components[0].model.vocabulary = 256000;
+  const Transformer &model = problem.components[0].model;
+  Candidate candidate;
+  candidate.language.parallel = {.pp = 2, .dp = 4, .zero = 1};
+  candidate.kind = "zb_v";
+  Result<Evaluation> evaluation = evaluate(problem, candidate);
+  ASSERT_TRUE(evaluation) << evaluation.error();
+  EXPECT_EQ(evaluation->fullest, "stages 0 and 3");
+  int last = 12 - evaluation->languageStages[1];
+  EXPECT_LT(last, 6);
+  double parameters = last * 12 * 2048.0 * 2048 + 2 * 256000 * 2048.0;
+  // Two micro-batches in flight: 34 bytes a layer and hidden unit, of a head the input and 32-bit logits.
+  double activations = 2 * 2048.0 * (last * 34 * 2048.0 + 2 * 2048 + 4 * 256000);
+  EXPECT_NEAR(evaluation->peakBytes, problem.reserve + parameters * (2 + 4 + 12 / 4.0) + activations, 1e6);
+  EXPECT_EQ(layersOfRanks(problem, *evaluation), "language " + std::to_string(last) + ", " + std::to_string(12 - last));
+  EXPECT_EQ(model.layers, 12);
+}
+
+TEST(Planner, UtilizationIsTheModelsFlopOverThePeak) {
+  PlannerProblem problem = read(multimodal);
+  Candidate candidate;
+  candidate.placement = Placement::Colocated;
+  candidate.language = {{.dp = 8, .zero = 1}, Recompute::Full};
+  candidate.encoder = candidate.language;
+  Result<Evaluation> evaluation = evaluate(problem, candidate);
+  ASSERT_TRUE(evaluation) << evaluation.error();
+  auto layer = [](double s, double h) { return 24 * s * h * h + 4 * s * s * h; };
+  double encoder = 3 * 8 * layer(1024, 1024), language = 12 * layer(4096, 2048) + 2.0 * 4096 * 2048 * 32000;
+  double peak = evaluation->seconds * 12 * 312e12;
+  EXPECT_NEAR(flopUtilization(problem, *evaluation), 16 * 3 * (encoder + language) / peak, 1e-9);
+  problem.components[0].frozen = true; // its forward alone
+  EXPECT_NEAR(flopUtilization(problem, *evaluation), 16 * (encoder + 3 * language) / peak, 1e-9);
+  EXPECT_EQ(layersOfRanks(problem, *evaluation), "language 12");
+}
+
+TEST(Planner, LimitsNameSchedulesAndPlacements) {
+  PlannerProblem problem = read(multimodal);
+  problem.placements = {"colocated"};
+  problem.schedules = {"interleaved", "zb_h1"};
+  Result<PlannerResult> found = searchPlans(problem, {.keep = 50, .simulate = false});
+  ASSERT_TRUE(found) << found.error();
+  std::set<std::string> kinds;
+  for (const Evaluation &evaluation : found->best) {
+    EXPECT_EQ(evaluation.candidate.placement, Placement::Colocated);
+    if (evaluation.candidate.language.parallel.pp > 1)
+      kinds.insert(evaluation.candidate.kind);
+  }
+  EXPECT_FALSE(kinds.empty());
+  for (const std::string &kind : kinds)
+    EXPECT_TRUE(kind == "interleaved" || kind == "zb_h1") << kind;
+}
+
+TEST(Planner, ClustersMayHaveFiguresOfTheirOwn) {
+  PlannerProblem problem = read(std::string(languageOnly)
+                                    .replace(std::string(languageOnly).find("devices: 16"), 11,
+                                             "memory: 40.0e9, cross: {bandwidth: 25.0e9}, "
+                                             "factors: {matmul: 2}, devices: 16"));
+  Result<Hardware> a100 = findHardware("a100");
+  EXPECT_EQ(problem.hardware.memory, 40e9);
+  EXPECT_EQ(problem.hardware.cross.bandwidth, 25e9);
+  EXPECT_EQ(problem.hardware.cross.latency, a100->cross.latency);
+  EXPECT_EQ(problem.hardware.factors[0], 2);
+  EXPECT_EQ(problem.hardware.factors[1], a100->factors[1]);
+  EXPECT_EQ(problem.hardware.flops, a100->flops);
+  EXPECT_EQ(problem.devices, 16);
+}
+
+// Four of the encoder's tokens become one of the language model's.
+TEST(Planner, MergedTokensAreFewerInTheLanguageModel) {
+  PlannerProblem problem = read(sampled);
+  problem.components[0].merge = 4;
+  ASSERT_TRUE(useSamples(problem, *TextTable::parse("vision,images,text\n2048,2,256\n2048,2,256\n", "s.csv")));
+  EXPECT_EQ(problem.components[0].model.sequence, 1024);
+  EXPECT_EQ(problem.components[0].segments, 2);
+  EXPECT_EQ(problem.components[1].model.sequence, 512 + 256);
+  Candidate candidate;
+  candidate.placement = Placement::Colocated;
+  candidate.language = candidate.encoder = {{.dp = 8, .zero = 1}, Recompute::None};
+  Result<Evaluation> evaluation = evaluate(problem, candidate);
+  ASSERT_TRUE(evaluation) << evaluation.error();
+  EXPECT_EQ(evaluation->reshardBytes, 16 * 512 * 2048 * 2.0);
+  problem.components[1].merge = 2;
+  EXPECT_TRUE(says(evaluate(problem, candidate).error(), "component 'language' merges 2"));
 }
 
 // Names that YAML would read as something else are quoted in the plan.
@@ -432,6 +529,9 @@ TEST(Planner, BadInputIsLocated) {
   EXPECT_TRUE(says(error("cluster: {hardware: a101, devices: 8}"), "m.yaml:1:21: unknown hardware 'a101'"));
   EXPECT_TRUE(says(error("cluster: {devices: 8}"), "lacks 'hardware'"));
   EXPECT_TRUE(says(error("limits: {zero: 4}"), "zero is 4"));
+  EXPECT_TRUE(says(error("limits: {schedules: [1f1c]}"), "m.yaml:1:22: unknown schedule '1f1c'; did you mean '1f1b'?"));
+  EXPECT_TRUE(says(error("limits: {placements: colocated}"), "placements must be a list of names"));
+  EXPECT_TRUE(says(error("cluster: {hardware: a100, memory: much}"), "memory of cluster must be a number"));
   EXPECT_TRUE(says(error("model: [1"), "this is no YAML"));
   EXPECT_TRUE(says(error("model: 3"), "must be a map"));
   const std::string one = ": {layers: 2, hidden: 8, heads: 2, sequence: 8}\n";

@@ -9,8 +9,8 @@
 // T(x) = a x^2 + b x + c is fitted to it, after which sizes of samples are all that is needed to know their cost.
 // (Entrain, 2026, cost model.) Both are JSON:
 //
-//   {"profiles": [{"unit": "vision.layer", "tp": 1, "cp": 1, "points": [[64, 0.0011], [256, 0.0013], ...]}]}
-//   {"curves": [{"unit": "vision.layer", "tp": 1, "cp": 1, "a": ..., "b": ..., "c": ..., "points": 5,
+//   {"profiles": [{"unit": "vision", "tp": 1, "cp": 1, "points": [[64, 0.0011], [256, 0.0013], ...]}]}
+//   {"curves": [{"unit": "vision", "tp": 1, "cp": 1, "a": ..., "b": ..., "c": ..., "points": 5,
 //                "rms_error": ..., "max_error": ...}]}
 //
 // Sizes are tokens, times seconds, errors relative to the times.

@@ -86,8 +86,10 @@ struct StateBytes {
   double of(double parameters, const Parallelism &parallel) const;
 };
 
-/// Reduction of gradients over dp (and cp), once a step, and the optimizer's step on one rank.
-Work gradientCost(double parameters, const Parallelism &parallel, const Hardware &hardware);
+/// Reduction of gradients over dp (and cp) in a step of so many micro-batches, and the optimizer's step on one rank.
+/// From ZeRO's stage 2 on gradients are reduced after each micro-batch, as no rank holds a whole sum; in stage 3 weights
+/// are gathered for each forward and each backward.
+Work gradientCost(double parameters, const Parallelism &parallel, int microbatches, const Hardware &hardware);
 Work updateCost(double parameters, const Parallelism &parallel, const Hardware &hardware);
 
 } // namespace braid::plan

@@ -34,12 +34,13 @@ struct PlannerComponent {
   /// Columns of a table of samples: tokens, and the segments that they are in ("": one). The language model reads the
   /// encoder's tokens too.
   std::string tokensColumn, segmentsColumn;
+  double merge = 1; // of an encoder: so many of its tokens become one of the language model's
   bool frozen = false;
   /// An encoder under the language model's layout: every context-parallel rank runs all of it, and sequence parallelism
   /// divides none of it. Megatron-LM divides sequences after its encoders (core/models/mimo, PartitionAdapter).
   bool undivided = false;
-  /// Forward seconds of a layer by (tp, cp) over the rank's tokens of a micro-batch, instead of the formulas. A
-  /// backward takes twice as long.
+  /// Forward seconds of a layer by (tp, cp) over the tokens that a rank has of one sequence, instead of the formulas;
+  /// sequences of a micro-batch add up, but for the constant. A backward takes twice as long.
   std::map<std::pair<int, int>, CostCurve> curves;
 };
 
@@ -51,14 +52,19 @@ struct PlannerProblem {
   double reserve = 6e9; // bytes of a device that are not the model's: context, communication buffers, fragments
   StateBytes state;     // per parameter
   int zero = 1;
-  int maxTp = 0;            // 0: the devices of a node
-  int maxCp = 0;            // 0: 16
-  int maxPp = 0;            // 0: any
-  bool async = false;       // whether updates may be one step late (amdp)
-  double useAtLeast = 0.97; // share of the devices that a plan must use
+  int maxTp = 0;                       // 0: the devices of a node
+  int maxCp = 0;                       // 0: 16
+  int maxPp = 0;                       // 0: any
+  bool async = false;                  // whether updates may be one step late (amdp)
+  double useAtLeast = 0.97;            // share of the devices that a plan must use
+  std::vector<std::string> schedules;  // that plans may have; none: all of planKinds()
+  std::vector<std::string> placements; // likewise
 
   Status check() const;
 };
+
+/// Schedules that plans may have.
+const std::vector<std::string> &planKinds();
 
 /// How an encoder and a language model share the devices.
 enum class Placement {
@@ -68,6 +74,7 @@ enum class Placement {
   Disjoint,  // ranks of their own; the encoder's stages feed the language model's
 };
 const char *spelling(Placement placement);
+const std::vector<std::string> &placementNames();
 
 struct ComponentPlan {
   Parallelism parallel;
@@ -104,12 +111,18 @@ struct Evaluation {
   double seconds = 0;
   double simulated = 0;                           // by the real table; 0: not simulated
   double peakBytes = 0;                           // of the fullest device
-  std::string fullest;                            // which that is
+  std::string fullest;                            // whose stages those are
   std::vector<int> encoderStages, languageStages; // first layer of each stage
   double reshardBytes = 0;                        // across the boundary in a step, one way
 
   double time() const { return simulated > 0 ? simulated : seconds; }
 };
+
+/// Share of the devices' peak that the model's own FLOP are: forward and backward without recomputation, attention
+/// over all pairs. (Model FLOP utilization: Chowdhery et al., PaLM, 2022, appendix B)
+double flopUtilization(const PlannerProblem &problem, const Evaluation &evaluation);
+/// Layers of each component's ranks along its pipeline: "encoder 12 x 4; language 10 x 3, 9".
+std::string layersOfRanks(const PlannerProblem &problem, const Evaluation &evaluation);
 
 /// Time and memory of one candidate, whether it fits or not. Errors say why it is none: sizes that do not divide.
 Result<Evaluation> evaluate(const PlannerProblem &problem, const Candidate &candidate);
@@ -150,8 +163,9 @@ struct ProfilingBatch {
   /// The smallest power of two whose loads always give the same split, the devices in at most 64 equal groups; 0: none
   /// is. (Entrain: minimum stable batch) With one component there is nothing to split, and it is all samples.
   int size = 0;
-  int groups = 0;         // that the devices were split in
-  std::vector<int> split; // groups of each component
+  int groups = 0;              // that the devices were split in
+  std::vector<int> split;      // groups of each component
+  std::vector<double> largest; // tokens of the largest sample of each component
 };
 
 /// Sets every component's sequence and segments to those of equal samples whose tokens and attention are, in the mean,
