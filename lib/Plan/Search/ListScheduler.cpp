@@ -25,13 +25,15 @@ ListScheduler::ListScheduler(const Pipeline &pipeline, const CostModel &costs, c
       severalChains |= chain[stage] != chain[stages.front()];
 }
 
-double ListScheduler::run(const std::vector<Setting> &settings, Schedule *schedule) {
+double ListScheduler::run(const std::vector<Setting> &settings, const Guide *by, Schedule *schedule) {
+  guide = by;
   const int stages = pipeline.numStages(), ranks = pipeline.numRanks();
   forwardEnd.assign(size_t(stages) * m, unknown);
   inputEnd.assign(size_t(stages) * m, unknown);
   nextForward.assign(stages, 0);
   nextInput.assign(stages, 0);
   nextWeight.assign(stages, 0);
+  nextPass.assign(ranks, 0);
   memory.assign(ranks, 0.0);
   freeAt.assign(ranks, 0.0);
   first.assign(ranks, unknown);
@@ -85,18 +87,10 @@ double ListScheduler::inputReady(int stage) const {
   return at;
 }
 
-bool ListScheduler::choose(int rank, double now, const Setting &setting, Action &action) {
-  constexpr double tiny = 1e-9;
-  // Memory of backwards that have ended by now.
-  auto &pending = releases[rank];
-  while (!pending.empty() && pending.front().first <= now + tiny) {
-    memory[rank] -= pending.front().second;
-    pending.pop_front();
-  }
-  double arrival = unknown;
-  int owed = 0, oldest = -1;
-  int best = -1;
-  bool bestForward = false, blocked = false;
+static constexpr double tiny = 1e-9;
+
+ListScheduler::Choice ListScheduler::byTargets(int rank, double now, const Setting &setting) {
+  Choice choice;
   // Of several chains the one that is behind comes first, or they would drift apart.
   std::vector<int> &order = hosted[rank];
   if (severalChains) {
@@ -134,41 +128,56 @@ bool ListScheduler::choose(int rank, double now, const Setting &setting, Action 
     bool fits = !info.backward || options.maxMemory < 0 ||
                 memory[rank] + costs.stage(stage).activation + reserve <= options.maxMemory + tiny;
     bool wanted = !info.backward || inFlight < setting.inFlight || !earliest;
-    if (best < 0) {
+    if (choice.stage < 0) {
       bool forwardNow = forwardAt <= now + tiny && wanted;
       if (forwardNow && fits) {
-        best = stage;
-        bestForward = true;
+        choice.stage = stage;
+        choice.forward = true;
       } else if (inputAt <= now + tiny) {
-        best = stage;
-        bestForward = false;
+        choice.stage = stage;
+        choice.forward = false;
       }
-      blocked |= forwardNow && !fits;
+      choice.blocked |= forwardNow && !fits;
     }
     if (inputAt > now + tiny)
-      arrival = std::min(arrival, inputAt);
+      choice.arrival = std::min(choice.arrival, inputAt);
     if (forwardAt > now + tiny && wanted && fits)
-      arrival = std::min(arrival, forwardAt);
-    if (info.backward && info.trains) {
-      owed += nextInput[stage] - nextWeight[stage];
-      if (nextWeight[stage] < nextInput[stage] && inputEnd[slot(stage, nextWeight[stage])] <= now + tiny &&
-          (oldest < 0 || inputEnd[slot(stage, nextWeight[stage])] < inputEnd[slot(oldest, nextWeight[oldest])]))
-        oldest = stage;
-    }
+      choice.arrival = std::min(choice.arrival, forwardAt);
   }
-  bool weightFirst = oldest >= 0 && (owed > setting.owed || (blocked && (best < 0 || bestForward == false)));
-  if (best >= 0 && !(weightFirst && oldest >= 0)) {
-    action = compute(bestForward ? ActionKind::Forward : ActionKind::BackwardInput, best,
-                     bestForward ? nextForward[best] : nextInput[best]);
+  choice.blocked &= !choice.forward;
+  return choice;
+}
+
+bool ListScheduler::choose(int rank, double now, const Setting &setting, Action &action) {
+  // Memory of backwards that have ended by now.
+  auto &pending = releases[rank];
+  while (!pending.empty() && pending.front().first <= now + tiny) {
+    memory[rank] -= pending.front().second;
+    pending.pop_front();
+  }
+  Choice choice = guide ? byGuide(rank, now, setting) : byTargets(rank, now, setting);
+  int owed = 0, oldest = -1; // stage of the oldest weight gradient
+  for (int stage : hosted[rank]) {
+    if (!pipeline.stages[stage].backward || !pipeline.stages[stage].trains)
+      continue;
+    owed += nextInput[stage] - nextWeight[stage];
+    if (nextWeight[stage] < nextInput[stage] && inputEnd[slot(stage, nextWeight[stage])] <= now + tiny &&
+        (oldest < 0 || inputEnd[slot(stage, nextWeight[stage])] < inputEnd[slot(oldest, nextWeight[oldest])]))
+      oldest = stage;
+  }
+  bool weightFirst = oldest >= 0 && (owed > setting.owed || choice.blocked);
+  if (choice.stage >= 0 && !weightFirst) {
+    action = compute(choice.forward ? ActionKind::Forward : ActionKind::BackwardInput, choice.stage,
+                     choice.forward ? nextForward[choice.stage] : nextInput[choice.stage]);
     return true;
   }
-  if (oldest >= 0 &&
-      (weightFirst || arrival == unknown || arrival - now >= setting.patience * costs.stage(oldest).weight - tiny)) {
+  if (oldest >= 0 && (weightFirst || choice.arrival == unknown ||
+                      choice.arrival - now >= setting.patience * costs.stage(oldest).weight - tiny)) {
     action = compute(ActionKind::BackwardWeight, oldest, nextWeight[oldest]);
     return true;
   }
-  if (arrival != unknown)
-    wakes.push({arrival, rank});
+  if (choice.arrival != unknown)
+    wakes.push({choice.arrival, rank});
   return false;
 }
 

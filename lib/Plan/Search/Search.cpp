@@ -11,6 +11,7 @@
 #include "braid/Plan/Schedule/Generators.h"
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
 namespace braid::plan {
@@ -96,7 +97,8 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   result.value = unknown;
   result.lowerBound = lowerBound(pipeline, costs, options);
 
-  // Known schedules that fit are where the search starts.
+  // Known schedules that fit are where the search starts. The order of those that do not may guide one that does.
+  std::vector<Guide> guides;
   auto offer = [&](Result<Schedule> schedule) {
     if (!schedule)
       return;
@@ -105,6 +107,8 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     Result<Timeline> timeline = simulate(pipeline, plain, costs);
     if (!timeline)
       return;
+    if (!parts)
+      guides.emplace_back(pipeline, plain, *timeline);
     double most = *std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end());
     double value = options.objective == Objective::Span ? timeline->longestSpan : timeline->makespan;
     if ((options.maxMemory >= 0 && most > options.maxMemory + 1e-9) || value >= result.value)
@@ -132,46 +136,61 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     if (double forward = costs.stage(stage).forward; forward > 0)
       fill[pipeline.rankOf(stage)] = std::max(fill[pipeline.rankOf(stage)], turn[stage] / forward);
   constexpr double settingsShare = 0.6; // of the evaluations; the rest goes to single actions
-  std::vector<Setting> best;
+  struct Try {
+    std::vector<Setting> settings;
+    const Guide *guide = nullptr;
+  };
+  Try best, current;
   double bestValue = unknown, currentScore = unknown;
-  std::vector<Setting> current;
   // Keeps the best by value, and goes on from the best by a score that counts all ranks a little.
-  auto evaluate = [&](std::vector<Setting> settings) {
+  auto evaluate = [&](Try next) {
     ++result.evaluated;
-    double value = scheduler.run(settings, nullptr), score = value + scheduler.mean;
+    double value = scheduler.run(next.settings, next.guide, nullptr), score = value + scheduler.mean;
     if (value < bestValue) {
       bestValue = value;
-      best = settings;
+      best = next;
     }
     if (value != unknown && score <= currentScore) {
       currentScore = score;
-      current = std::move(settings);
+      current = std::move(next);
     }
   };
   auto good = [&] { return std::min(bestValue, result.value) <= std::max(options.stopAt, result.lowerBound) + 1e-9; };
-  for (double reach : {1.0, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5})
+  constexpr int any = 1 << 20;
+  // Settings for all ranks: weight gradients in short or long waits only, owed without limit, as in ZB-H1, or at once.
+  auto tryAll = [&](const Guide *guide, const std::function<int(int)> &inFlight) {
+    for (double patience : {0.0, 0.3, 0.6, 1.0})
+      for (int owed : {any, -1, 1}) {
+        if (parts || limits.reached(result.evaluated, settingsShare) || good())
+          return;
+        Try next{{}, guide};
+        for (int rank = 0; rank < ranks; ++rank)
+          next.settings.push_back({inFlight(rank), patience, owed < 0 ? rank + 1 : owed});
+        evaluate(std::move(next));
+      }
+  };
+  auto tryReach = [&](double reach) {
     for (int extra : {0, 1, 2, 4})
-      for (double patience : {0.0, 0.3, 0.6, 1.0})
-        for (int owed : {1 << 20, -1, 1}) {
-          if (parts || limits.reached(result.evaluated, settingsShare) || good())
-            continue;
-          std::vector<Setting> settings;
-          for (int rank = 0; rank < ranks; ++rank)
-            settings.push_back({std::max(1, static_cast<int>(reach * std::min(fill[rank], 1e6) + 1e-9) + extra),
-                                patience, owed < 0 ? rank + 1 : owed});
-          evaluate(std::move(settings));
-        }
+      tryAll(nullptr,
+             [&](int rank) { return std::max(1, static_cast<int>(reach * std::min(fill[rank], 1e6) + 1e-9) + extra); });
+  };
+  tryReach(1.0);
+  for (const Guide &guide : guides)
+    tryAll(&guide, [&](int) { return any; });
+  for (double reach : {0.5, 0.75, 0.9, 1.1, 1.25, 1.5})
+    tryReach(reach);
   // Then change one or a few ranks' settings at a time and keep what is no worse.
   std::mt19937_64 random(options.seed);
-  while (!best.empty() && !limits.reached(result.evaluated, settingsShare) && !good()) {
-    std::vector<Setting> settings = current;
+  while (!best.settings.empty() && !limits.reached(result.evaluated, settingsShare) && !good()) {
+    Try next = current;
+    std::vector<Setting> &settings = next.settings;
     int changes = 1 + static_cast<int>(random() % 3);
     for (int change = 0; change < changes; ++change) {
       int from = static_cast<int>(random() % ranks), to = random() % 3 ? from : static_cast<int>(random() % ranks);
       int which = static_cast<int>(random() % 3);
       int step = (random() % 2 ? 1 : -1) * (1 + static_cast<int>(random() % 3));
       double patience = static_cast<double>(random() % 11) / 10;
-      int owed = random() % 2 ? 1 << 20 : static_cast<int>(random() % (2 * ranks));
+      int owed = random() % 2 ? any : static_cast<int>(random() % (2 * ranks));
       for (int rank = std::min(from, to); rank <= std::max(from, to); ++rank) {
         if (which == 0)
           settings[rank].inFlight = std::max(1, settings[rank].inFlight + step);
@@ -181,12 +200,12 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
           settings[rank].owed = owed;
       }
     }
-    evaluate(std::move(settings));
+    evaluate(std::move(next));
   }
   if (bestValue < result.value) {
     result.schedule = emptySchedule(pipeline);
-    result.value = scheduler.run(best, &result.schedule);
-    result.origin = "list scheduler";
+    result.value = scheduler.run(best.settings, best.guide, &result.schedule);
+    result.origin = best.guide ? "list scheduler in the order of " + best.guide->name : "list scheduler";
     result.schedule.name = "search";
   }
   if (result.value != unknown)

@@ -17,9 +17,11 @@
 #include "braid/Plan/Verifier/Verifier.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <random>
 
 using namespace braid::plan;
 
@@ -62,7 +64,7 @@ TEST(Search, ReachesZeroBubble2pInItsMemoryAndH1In1F1Bs) {
 
 // The rows of another search, under its memory: schedules.csv.
 TEST(Search, IsNoWorseThanTheReorderedVSchedules) {
-  int rows = 0, held = 0;
+  int rows = 0;
   for (auto &row : readTable("schedules.csv")) {
     if (row["schedule"] != "v-half-reordered" && row["schedule"] != "v-min-reordered")
       continue;
@@ -79,14 +81,11 @@ TEST(Search, IsNoWorseThanTheReorderedVSchedules) {
     Result<SearchResult> found = searchSchedule(pipeline, costs, options);
     ASSERT_TRUE(found) << found.error();
     EXPECT_TRUE(verify(pipeline, found->schedule));
-    held += found->value <= std::stod(row["makespan"]) + 1e-6;
-    std::printf("%s p %s m %s F %s Bi %s c %s: %.3f, theirs %s\n", row["schedule"].c_str(), row["p"].c_str(),
-                row["m"].c_str(), row["F"].c_str(), row["Bi"].c_str(), row["c"].c_str(), found->value,
-                row["makespan"].c_str());
+    EXPECT_LE(found->value, std::stod(row["makespan"]) + 1e-6)
+        << row["schedule"] << " p " << row["p"] << " m " << row["m"] << " F " << row["F"] << " Bi " << row["Bi"]
+        << " c " << row["c"];
   }
   EXPECT_EQ(rows, 36);
-  RecordProperty("held", held);
-  std::printf("%d of %d rows are reached\n", held, rows);
 }
 
 TEST(Search, SplitBackwardsCloseTheBubbleOfAmdpWithinItsLimits) {
@@ -117,74 +116,88 @@ TEST(Search, SplitBackwardsCloseTheBubbleOfAmdpWithinItsLimits) {
     }
 }
 
-/// The best makespan over all orders of F, I and W on each rank, micro-batches in order, by trying all of them.
-static double bruteForce(const Pipeline &pipeline, const CostModel &costs, double maxMemory) {
-  int stages = pipeline.numStages(), m = pipeline.microbatches;
-  // All interleavings of one stage's F, I, W with F before I before W, each kind in order.
-  std::vector<std::vector<Action>> orders;
-  std::vector<Action> order;
-  std::function<void(int, int, int)> extend = [&](int f, int i, int w) {
-    if (w == m) {
-      orders.push_back(order);
-      return;
-    }
-    for (auto [kind, count, allowed] : {std::tuple{ActionKind::Forward, f, f < m},
-                                        {ActionKind::BackwardInput, i, i < f},
-                                        {ActionKind::BackwardWeight, w, w < i}})
-      if (allowed) {
-        order.push_back(compute(kind, 0, count));
-        extend(f + (kind == ActionKind::Forward), i + (kind == ActionKind::BackwardInput),
-               w + (kind == ActionKind::BackwardWeight));
-        order.pop_back();
-      }
-  };
-  extend(0, 0, 0);
+/// The best value over all orders of F, I and W on each rank, micro-batches of a stage in order, by trying all of them.
+static double bruteForce(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options) {
+  const int m = pipeline.microbatches, ranks = pipeline.numRanks();
+  std::vector<std::vector<std::vector<Action>>> orders(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<int> hosted;
+    for (int stage = 0; stage < pipeline.numStages(); ++stage)
+      if (pipeline.rankOf(stage) == rank)
+        hosted.push_back(stage);
+    // Of each stage: how many F, I and W there are so far; none overtakes the kind before it.
+    std::vector<std::array<int, 3>> counts(hosted.size());
+    std::vector<Action> order;
+    std::function<void()> extend = [&] {
+      if (order.size() == hosted.size() * 3 * m)
+        orders[rank].push_back(order);
+      for (size_t at = 0; at < hosted.size(); ++at)
+        for (int kind : {0, 1, 2})
+          if (counts[at][kind] < (kind == 0 ? m : counts[at][kind - 1])) {
+            constexpr ActionKind kinds[] = {ActionKind::Forward, ActionKind::BackwardInput, ActionKind::BackwardWeight};
+            order.push_back(compute(kinds[kind], hosted[at], counts[at][kind]++));
+            extend();
+            order.pop_back();
+            --counts[at][kind];
+          }
+    };
+    extend();
+  }
   double best = HUGE_VAL;
-  std::vector<size_t> choice(stages, 0);
+  std::vector<size_t> choice(ranks, 0);
   while (true) {
     Schedule schedule = emptySchedule(pipeline);
-    for (int stage = 0; stage < stages; ++stage) {
-      schedule.rows[stage] = orders[choice[stage]];
-      for (Action &action : schedule.rows[stage])
-        action.stage = stage;
-    }
+    for (int rank = 0; rank < ranks; ++rank)
+      schedule.rows[rank] = orders[rank][choice[rank]];
     if (Result<Timeline> timeline = simulate(pipeline, schedule, costs))
-      if (*std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end()) <= maxMemory + 1e-9)
-        best = std::min(best, timeline->makespan);
+      if (*std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end()) <= options.maxMemory + 1e-9)
+        best = std::min(best, options.objective == Objective::Span ? timeline->longestSpan : timeline->makespan);
     int at = 0;
-    while (at < stages && ++choice[at] == orders.size())
+    while (at < ranks && ++choice[at] == orders[at].size())
       choice[at++] = 0;
-    if (at == stages)
+    if (at == ranks)
       return best;
   }
 }
 
+// Thousands of small pipelines with random costs of stages, latency and memory, against all orders. The bound is a
+// bound, what is found can be had, and it is the optimum.
 TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
-  int best = 0, all = 0;
-  for (int stages : {1, 2})
-    for (int m : {1, 2, 3})
-      for (double memory : {1.0, 2.0, 3.0})
-        for (auto [f, i, w, c] : {std::tuple{1.0, 1.0, 1.0, 0.0},
-                                  {2.0, 1.0, 1.0, 0.5},
-                                  {1.0, 2.0, 1.0, 0.0},
-                                  {1.0, 1.0, 3.0, 0.25},
-                                  {3.0, 2.0, 1.0, 0.0}}) {
-          Pipeline pipeline = Pipeline::chain(stages, m);
-          CostModel costs;
-          costs.stages = {{.forward = f, .input = i, .weight = w}};
-          costs.latency = c;
-          double exact = bruteForce(pipeline, costs, memory);
-          SearchOptions options{.maxMemory = memory, .maxEvaluations = 600};
-          Result<SearchResult> found = searchSchedule(pipeline, costs, options);
-          ASSERT_TRUE(found) << found.error();
-          // The bound is a bound, and the search's value can be had.
-          EXPECT_LE(found->lowerBound, exact + 1e-9);
-          EXPECT_GE(found->value, exact - 1e-9);
-          best += found->value <= exact + 1e-9;
-          ++all;
-        }
-  std::printf("%d of %d small pipelines are solved to the optimum\n", best, all);
-  EXPECT_EQ(best, all);
+  std::mt19937_64 random(21);
+  auto below = [&](int count) { return static_cast<int>(random() % count); };
+  const std::vector<Pipeline> shapes = {Pipeline::chain(1, 1), Pipeline::chain(1, 2), Pipeline::chain(1, 4),
+                                        Pipeline::chain(2, 1), Pipeline::chain(2, 2), Pipeline::chain(2, 3),
+                                        Pipeline::chain(3, 1), Pipeline::chain(3, 2), Pipeline::chain(4, 2),
+                                        foldedPipeline(1, 1),  foldedPipeline(2, 1),  loopedPipeline(2, 2, 1)};
+  const int trials = 2400;
+  int impossible = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    const Pipeline &pipeline = shapes[trial % shapes.size()];
+    CostModel costs;
+    bool even = below(2);
+    for (int stage = 0; stage < pipeline.numStages(); ++stage)
+      costs.stages.push_back(
+          even && stage ? costs.stages[0]
+                        : StageCost{.forward = 1.0 + below(4), .input = 1.0 + below(4), .weight = 1.0 + below(4)});
+    costs.latency = 0.5 * below(3);
+    SearchOptions options{.objective = below(3) ? Objective::Makespan : Objective::Span,
+                          .maxMemory = 1.0 + below(4),
+                          .maxEvaluations = 2000};
+    double exact = bruteForce(pipeline, costs, options);
+    Result<SearchResult> found = searchSchedule(pipeline, costs, options);
+    if (exact == HUGE_VAL) {
+      EXPECT_FALSE(found);
+      ++impossible;
+      continue;
+    }
+    ASSERT_TRUE(found) << found.error();
+    EXPECT_LE(found->lowerBound, exact + 1e-9);
+    EXPECT_NEAR(found->value, exact, 1e-9) << pipeline.numRanks() << " ranks, " << pipeline.numStages() << " stages, "
+                                           << pipeline.microbatches << " micro-batches";
+    EXPECT_TRUE(verify(pipeline, found->schedule));
+  }
+  std::printf("%d small pipelines, %d of them fit no memory\n", trials, impossible);
+  EXPECT_LT(impossible, trials / 10);
 }
 
 // Joined components, with deferral too: what is found is right and no worse than 1F1B.
