@@ -81,6 +81,19 @@ class Order:
         self.microbatches_per_round = microbatches // self.number_of_rounds
 
 
+# The same order as theirs, also where the ranks do not divide the micro-batches.
+for ranks, chunks, microbatches in [(4, 2, 8), (4, 2, 6), (4, 3, 7), (4, 2, 10), (3, 2, 9), (2, 4, 6)]:
+    order = Order(ranks, chunks, microbatches)
+    try:
+        kind = torch_schedules.ScheduleInterleaved1F1B
+        table = {rank: kind._calculate_single_rank_operations(order, rank) for rank in range(ranks)}
+    except AttributeError:
+        break
+    theirs = csv({rank: [action for action in row if action is not None] for rank, row in table.items()})
+    ours = run("convert", "--kind", "interleaved", "-p", str(ranks), "-m", str(microbatches), "--chunks", str(chunks),
+               "--to", "pytorch").stdout
+    assert ours == theirs, (ranks, chunks, microbatches)
+
 read = 0
 for name, local in [("ScheduleInterleaved1F1B", 2), ("ScheduleLoopedBFS", 2), ("ScheduleInterleavedZeroBubble", 2),
                     ("ScheduleZBVZeroBubble", 2), ("ScheduleDualPipeV", 2)]:

@@ -113,7 +113,8 @@ Result<Schedule> amdp(const Pipeline &pipeline, int updates) {
   if (d % 4 || pipeline.directions() != d / 2 || pipeline.numRanks() != d)
     return Error{"AMDP's rule needs d stages on d ranks, d a multiple of 4, in d/2 directions; there are " +
                  std::to_string(d) + " stages, " + std::to_string(pipeline.numRanks()) + " ranks and " +
-                 std::to_string(pipeline.directions()) + " directions. Use search for others"};
+                 std::to_string(pipeline.directions()) +
+                 " directions. Choose such a number of ranks, or search with --directions"};
   if (Status status = checkUpdates(pipeline, updates, d, "AMDP"); !status)
     return Error{status.error()};
   Schedule schedule = emptySchedule(pipeline);

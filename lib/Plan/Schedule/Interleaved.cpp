@@ -32,16 +32,21 @@ Result<Schedule> interleaved(const Pipeline &pipeline) {
   Schedule schedule = emptySchedule(pipeline);
   schedule.name = "interleaved";
   int p = pipeline.numRanks(), v = *chunks, m = pipeline.microbatches;
+  // Groups of micro-batches go through all chunks, each of p or more: the first of a smaller one would wait in the last
+  // chunk for backwards that wait for its forward. Where p does not divide m, groups are as even as they go, the larger
+  // ones first. (torch.distributed.pipelining has equal ones only.)
+  int groups = std::max(1, m / p), size = m / groups, larger = m % groups, largest = size + (larger > 0);
   for (int rank = 0; rank < p; ++rank) {
-    // Groups of p micro-batches go through all chunks; the last group may be smaller.
     std::vector<Action> forwards, backwards;
-    for (int first = 0; first < m; first += p)
+    for (int group = 0, first = 0, end = 0; group < groups; ++group, first = end) {
+      end = first + size + (group < larger);
       for (int chunk = 0; chunk < v; ++chunk)
-        for (int microbatch = first; microbatch < std::min(m, first + p); ++microbatch) {
+        for (int microbatch = first; microbatch < end; ++microbatch) {
           forwards.push_back(compute(ActionKind::Forward, chunk * p + rank, microbatch));
           backwards.push_back(compute(ActionKind::FullBackward, (v - 1 - chunk) * p + rank, microbatch));
         }
-    size_t ahead = std::min<size_t>(forwards.size(), 2 * (p - 1 - rank) + (v - 1) * p), forward = 0;
+    }
+    size_t ahead = std::min<size_t>(forwards.size(), 2 * (p - 1 - rank) + (v - 1) * std::max(p, largest)), forward = 0;
     std::vector<Action> &row = schedule.rows[rank];
     while (forward < ahead)
       row.push_back(forwards[forward++]);

@@ -38,7 +38,7 @@ Pipeline mirroredPipeline(int ranks, int microbatches) {
 Pipeline amdpPipeline(int ranks, int microbatches) {
   Pipeline pipeline = Pipeline::chain(ranks, microbatches);
   pipeline.placement.clear();
-  for (int direction = 0; direction < ranks / 2; ++direction) {
+  for (int direction = 0; direction < std::max(1, ranks / 2); ++direction) {
     std::vector<int> &placement = pipeline.placement.emplace_back();
     for (int stage = 0; stage < ranks; ++stage)
       placement.push_back((direction % 2 == 0 ? 2 * direction + stage : 2 * direction - stage + ranks + 1) % ranks);

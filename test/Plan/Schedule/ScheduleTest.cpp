@@ -221,6 +221,22 @@ TEST(Generators, FrozenStagesOfAnyChainComputeWhatIsNeeded) {
     }
 }
 
+// Also where the ranks do not divide the micro-batches: nothing waits for ever, and no rank runs further ahead than its
+// group makes it.
+TEST(Generators, InterleavedTakesAnyNumberOfMicrobatches) {
+  for (int ranks = 1; ranks <= 5; ++ranks)
+    for (int chunks = 2; chunks <= 4; ++chunks)
+      for (int microbatches = 1; microbatches <= 3 * ranks + 2; ++microbatches) {
+        Result<PlannedSchedule> planned =
+            makeSchedule({.kind = "interleaved", .ranks = ranks, .microbatches = microbatches, .chunks = chunks});
+        ASSERT_TRUE(planned) << ranks << " " << chunks << " " << microbatches << ": " << planned.error();
+        Result<ScheduleFacts> facts = verify(planned->pipeline, planned->schedule);
+        ASSERT_TRUE(facts) << ranks << " " << chunks << " " << microbatches << ": " << facts.error();
+        int groups = std::max(1, microbatches / ranks), largest = (microbatches + groups - 1) / groups;
+        EXPECT_LE(facts->peakActivations[0], 2 * (ranks - 1) + (chunks - 1) * std::max(ranks, largest) + 1);
+      }
+}
+
 TEST(Generators, RefuseStagesOnOtherRanks) {
   auto refusal = [](const char *kind, std::vector<int> placement) {
     return scheduleOf(Pipeline::chain(4, 3, std::move(placement)), {.kind = kind, .microbatches = 3}).error();
