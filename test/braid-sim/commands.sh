@@ -62,6 +62,8 @@ for wrong in 0F0,inf 0F0,1x 0F0,-1; do
 done
 printf '0F0,5\n0F0,6\n' > "$work/durations"
 refused "comes twice" "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations"
+echo 0F1,6 > "$work/durations"
+refused "0F1 is not in the table" "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations"
 refused "did you mean 'llm'" "$sim" draw --component vision:0:lmm --component llm:1
 refused "is no component" "$sim" draw --component vision
 
@@ -74,6 +76,42 @@ refused "did you mean 'chimera'" "$sim" draw --kind chimaera
 refused "cannot be read" "$sim" verify --table "$work/none.csv"
 refused "no directions" "$sim" convert --kind chimera --to pytorch
 
+# Mistyped and misplaced words. options.py tries all options.
+refused "did you mean 'simulate'" "$sim" simulat
+refused "simulate has no option '--lateny'; did you mean '--latency'" "$sim" simulate --lateny 3
+refused "'--links', which is one of draw, simulate" "$sim" search --links serial
+refused "--ranks stands before the subcommand" "$sim" --ranks 4 simulate
+refused "nothing of simulate takes '1f1b'" "$sim" simulate 1f1b
+refused "did you mean 'interleaved'" "$sim" simulate --kind interlaved
+refused "--ranks is given more than once" "$sim" simulate -p 4 -p 5
+refused "--ranks lacks its value" "$sim" simulate -p
+refused "'010' is no whole number" "$sim" simulate -p 010
+refused "--forwards: '' is no number" "$sim" simulate --forwards 1,,2,3
+refused "--chunks is read only for --kind interleaved or looped_bfs" "$sim" simulate --chunks 3
+refused "is no edge" "$sim" verify --table "$work/1f1b.csv" --edge 0:2x
+refused "more than the 1 that a forward makes" "$sim" simulate --kind zb_h1 --kept 5
+
+# A table does not say how late its gradients may be, nor how many versions of the weights there are.
+"$sim" convert --kind amdp -p 4 -m 16 --updates 2 -o "$work/late.csv"
+refused "meant for --staleness 1" "$sim" verify --table "$work/late.csv"
+"$sim" verify --table "$work/late.csv" --staleness 1 > "$work/verified"
+expect "is right" "$work/verified"
+"$sim" convert --kind 2bw -p 4 -m 16 --updates 4 -o "$work/late.csv"
+refused "meant for --staleness 1 --weight-versions 2" "$sim" verify --table "$work/late.csv"
+"$sim" verify --table "$work/late.csv" --staleness 1 --weight-versions 2 > "$work/verified"
+expect "is right" "$work/verified"
+
+# Recomputation comes once for each backward: early before the gradient is received, else right before the backward.
+"$sim" convert -p 2 -m 2 --recompute early -o "$work/again.csv"
+expect "0SEND_F1,0RECOMPUTE0,0RECV_B0,0B0," "$work/again.csv"
+"$sim" verify --table "$work/again.csv" > "$work/verified"
+"$sim" convert -p 2 -m 2 --recompute with_backward -o "$work/again.csv"
+expect "0SEND_F1,0RECV_B0,0RECOMPUTE0,0B0," "$work/again.csv"
+# A table with messages gets the end of the step, too.
+"$sim" convert -p 2 -m 2 --to messages -o "$work/messages.csv"
+"$sim" convert --table "$work/messages.csv" --to full -o "$work/full.csv"
+"$sim" convert -p 2 -m 2 | cmp - "$work/full.csv"
+
 # What would not fit, numbers that are none, and options that do not go together.
 refused "is too large" "$sim" simulate -m 1000000000
 refused "is too large" "$sim" verify --component a:0-99 -m 1000000000
@@ -82,13 +120,8 @@ small() { (ulimit -v 200000; exec "$sim" "$@"); }
 if small list > "$work/out" 2>&1; then # instrumented builds do not start there
   refused "does not fit into memory" small verify -p 1024 -m 16384
 fi
-refused "--latency is -1" "$sim" simulate -c -1
-refused "--forward is nan" "$sim" simulate -f nan
-refused "--forwards is inf" "$sim" simulate --forwards 1,inf,1,1
-refused "--kept is -7" "$sim" simulate --kept -7
-refused "leave out --table" "$sim" search --directions 2 -p 4 -m 24 --forwards 1,2,3,4
 refused "above 0" "$sim" search --directions 2 -p 4 -m 24 -f 0
-refused "too many for --directions" "$sim" search --directions 2 -p 1000000000
+refused "too many for --directions" "$sim" search --directions 2 -p 5000
 refused "choose --directions N" "$sim" search --kind chimera
 awk 'BEGIN { for (i = 0; i <= 65536; ++i) print i "F0," i "B0" }' > "$work/long.csv"
 refused "65537 rows" "$sim" verify --table "$work/long.csv"
@@ -114,6 +147,9 @@ done
 expect "lower bound" "$work/err"
 "$sim" verify --table "$work/found.csv" > "$work/verified"
 expect "is right" "$work/verified"
+# Where nothing takes time, nothing is above the lower bound.
+"$sim" search -p 4 -m 8 -f 0 -i 0 -w 0 -o "$work/found.csv" 2> "$work/err"
+expect "gap 0.000 %" "$work/err"
 
 "$sim" compare -p 4 -m 8 --max-memory 4 > "$work/compared"
 expect "4 ranks, 8 micro-batches a step: a rank computes 24" "$work/compared"

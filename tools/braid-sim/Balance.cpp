@@ -11,6 +11,7 @@
 #include "braid/Plan/Support/Json.h"
 
 #include <cstdio>
+#include <limits>
 
 using namespace braid;
 using namespace braid::plan;
@@ -140,6 +141,9 @@ static Status run(const Options &options) {
   }
   std::string text;
   Json steps = Json::array();
+  if (options.tables.counts.size() > 1)
+    return Error{"--samples names " + std::to_string(options.tables.counts.size()) +
+                 " numbers, and one step has one; leave one, or print --tables"};
   if (!options.manifest.empty() && options.files.size() > 1)
     return Error{"--manifest takes the samples of one file, and " + std::to_string(options.files.size()) +
                  " are given"};
@@ -179,46 +183,63 @@ static Status run(const Options &options) {
 
 void addBalance(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command =
-      app.add_subcommand("balance", "Spread samples of uneven size over micro-batches, and compare with other orders");
-  command->add_option("files", options->files, "CSV files with a line for each sample")->required();
+  sim::Command command(app, "balance",
+                       "Spread samples of uneven size over micro-batches, and compare with other orders",
+                       {"balance samples.csv -n 64 -m 16", "balance samples.csv --format json -o step.json",
+                        "balance samples.csv --manifest manifest.json --replicas 4 --step 3",
+                        "balance samples.csv --tables -n 64,128 --draws 2"});
+  sim::TableOptions &tables = options->tables;
+  command->add_option("files", options->files, "CSV files with a line for each sample")
+      ->required()
+      ->check(sim::named());
   sim::addSampleOptions(command, options->samples);
-  command->add_option("-n,--samples", options->tables.counts, "Samples of a replica in a step; several for --tables")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24))
+  sim::addList(command.operator->(), "-n,--samples", tables.counts,
+               "Samples of a replica in a step; several for --tables", sim::integerFrom(1, 1 << 18));
+  command->add_option("-m,--microbatches", tables.microbatches, "Micro-batches of the table")
+      ->check(sim::integerFrom(1, 4096))
       ->capture_default_str();
-  command->add_option("-m,--microbatches", options->tables.microbatches, "Micro-batches of the table")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  sim::addChoice<Aim>(command.operator->(), "--aim", tables.balance.aim,
+                      "Whose micro-batches are listed: even, or time for those of the shortest step",
+                      {{"even", Aim::Even}, {"time", Aim::StepTime}});
   command
-      ->add_option("--aim", options->tables.balance.aim,
-                   "Whose micro-batches are listed: even, or of the shortest step")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Aim>{{"even", Aim::Even}, {"time", Aim::StepTime}}));
-  command
-      ->add_option("--max-memory", options->tables.balance.maxMemory,
+      ->add_option("--max-memory", tables.balance.maxMemory,
                    "Rows that a rank may hold activations of, a stage's share of its component's each; -1: any")
+      ->check(sim::numberOrMinusOne())
       ->capture_default_str();
   command
       ->add_option(
-          "--evaluations", options->tables.balance.evaluations,
+          "--evaluations", tables.balance.evaluations,
           "Steps that local improvement may time; else 130, and more where a micro-batch has less than 16 samples")
-      ->check(CLI::Range(0, 10000000));
-  command->add_option("--rounds", options->tables.balance.profileRounds, "Rounds of the game for profile and bound")
-      ->check(CLI::Range(1, 10000000))
+      ->check(sim::integerFrom(0, 1000000));
+  command->add_option("--rounds", tables.balance.profileRounds, "Rounds of the game for profile and bound")
+      ->check(sim::integerFrom(1, 100000))
       ->capture_default_str();
-  command->add_option("--seed", options->tables.balance.seed, "Of the batches drawn")->capture_default_str();
-  command->add_option("--step", options->step, "Step whose batch is drawn")->capture_default_str();
+  command->add_option("--seed", tables.balance.seed, "Of the batches drawn")
+      ->check(sim::integerFrom(0, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
+  command->add_option("--step", options->step, "Step whose batch is drawn")
+      ->check(sim::integerFrom(0, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
   command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(sim::oneOf({"text", "json"}))
       ->capture_default_str();
   command->add_option("--replicas", options->replicas, "Replicas of the manifest")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(sim::integerFrom(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--manifest", options->manifest, "Write the step's manifest to this file, as JSON");
+  command->add_option("--manifest", options->manifest, "Write the step's manifest to this file, as JSON")
+      ->check(sim::named());
   command->add_flag("--tables", options->writeTables, "Print the tables of docs/Balancing.md for these files instead");
-  command->add_option("--draws", options->tables.draws, "Steps that the tables are means of")
-      ->check(CLI::Range(1, 1000000))
+  command->add_option("--draws", tables.draws, "Steps that the tables are means of")
+      ->check(sim::integerFrom(1, 1000000))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write; standard output without");
-  sim::onRun(command, options, run);
+  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  auto writesTables = [options = options.get()] { return options->writeTables; };
+  command.readOnlyIf({"--step", "--format", "--manifest", "--aim"}, "without --tables",
+                     [writesTables] { return !writesTables(); });
+  command.readOnlyIf({"--draws"}, "with --tables", writesTables);
+  command.readOnlyIf({"--replicas"}, "with --manifest",
+                     [options = options.get()] { return !options->manifest.empty(); });
+  command.readOnlyIf({"--aim"}, "with --format text or --manifest",
+                     [options = options.get()] { return options->format == "text" || !options->manifest.empty(); });
+  command.onRun(options, run);
 }

@@ -202,12 +202,23 @@ static Status run(const Options &options) {
 
 void addCosts(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("costs", "Compare the cost model with published measurements");
+  sim::Command command(
+      app, "costs", "Compare the cost model with published measurements",
+      {"costs --table hetero", "costs --table vtrain --rows", "costs --table megatron --hardware a100"});
   command->add_option("--table", options->table, "all, vtrain, allreduce, megatron, amdp or hetero")
-      ->check(CLI::IsMember({"all", "vtrain", "allreduce", "megatron", "amdp", "hetero"}))
+      ->check(sim::oneOf({"all", "vtrain", "allreduce", "megatron", "amdp", "hetero"}))
       ->capture_default_str();
-  command->add_option("--oracles", options->folder, "Folder of the published tables")->capture_default_str();
-  command->add_option("--hardware", options->hardware, "Hardware whose figures are used")->capture_default_str();
+  command->add_option("--oracles", options->folder, "Folder of the published tables")
+      ->check(sim::named())
+      ->capture_default_str();
+  command->add_option("--hardware", options->hardware, "Hardware whose figures are used")
+      ->check(sim::named())
+      ->capture_default_str();
   command->add_flag("--rows", options->rows, "Print every run, not only each table's errors");
-  sim::onRun(command, options, run);
+  auto isOne = [&table = options->table](const char *other) {
+    return table == "all" || table == "vtrain" || table == other;
+  };
+  command.readOnlyIf({"--rows"}, "with --table all, vtrain or allreduce", [isOne] { return isOne("allreduce"); });
+  command.readOnlyIf({"--hardware"}, "with --table all, vtrain or megatron", [isOne] { return isOne("megatron"); });
+  command.onRun(options, run);
 }

@@ -27,7 +27,7 @@ static Status run(const Options &options) {
     return Error{planned.error()};
   if (options.format == "grid")
     return sim::writeFile(options.output, drawGrid(planned->schedule));
-  Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
+  Result<CostModel> costs = sim::costsOf(options.input, *planned);
   if (!costs)
     return Error{costs.error()};
   costs->keepTransfers = options.format == "html" || options.format == "trace";
@@ -46,16 +46,31 @@ static Status run(const Options &options) {
 
 void addDraw(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("draw", "Draw a timeline");
-  sim::addInput(command, options->input);
-  sim::addCosts(command, options->input);
+  sim::Command command(app, "draw", "Draw a timeline",
+                       {"draw --kind zb_h1 -p 4 -m 8", "draw --kind amdp -p 8 -m 24 --format html -o amdp.html",
+                        "draw --table mine.csv --format svg --title mine -o mine.svg"});
+  sim::addInput(command, options->input, sim::Reads::Table);
+  sim::addCosts(command, options->input, sim::Reads::Table);
   command->add_option("--format", options->format, "text, grid, svg, trace (Chrome, Perfetto) or html")
-      ->check(CLI::IsMember({"text", "grid", "svg", "trace", "html"}))
+      ->check(sim::oneOf({"text", "grid", "svg", "trace", "html"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write; standard output without");
+  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
   command->add_option("--title", options->draw.title, "Title of the picture");
-  command->add_option("--width", options->draw.width, "Pixels of the time axis")->check(CLI::Range(50, 100000));
+  command->add_option("--width", options->draw.width, "Pixels of the time axis")->check(sim::integerFrom(50, 100000));
   command->add_option("--columns", options->draw.columns, "Characters of a text timeline")
-      ->check(CLI::Range(10, 10000));
-  sim::onRun(command, options, run);
+      ->check(sim::integerFrom(10, 10000));
+  auto isOne = [&format = options->format](const char *a, const char *b = "") { return format == a || format == b; };
+  command.readOnlyIf(command.optionsOf(sim::costGroup), "with --format text, svg, trace or html",
+                     [isOne] { return !isOne("grid"); });
+  command.readOnlyIf({"--title", "--width"}, "with --format svg or html", [isOne] { return isOne("svg", "html"); });
+  command.readOnlyIf({"--columns"}, "with --format text", [isOne] { return isOne("text"); });
+  command.readOnlyIf({"--activation"}, "with --format svg, trace or html", [isOne] { return !isOne("text", "grid"); });
+  command.readOnlyIf({"--kept", "--checkpoint", "--replayed"}, "with --format trace or html",
+                     [isOne] { return isOne("trace", "html"); });
+  command.readOnlyIf({"--bytes", "--boundary-bytes"}, "with --time-per-byte, or --format trace or html",
+                     [isOne, &input = options->input] { return input.timePerByte > 0 || isOne("trace", "html"); });
+  command.readOnlyIf({"--edge", "--frozen", "--component", "--recompute"},
+                     "without --table, or with --format text, svg, trace or html",
+                     [isOne, &input = options->input] { return !input.hasTable() || !isOne("grid"); });
+  command.onRun(options, run);
 }

@@ -10,26 +10,9 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <new>
 #include <sstream>
-#include <stdexcept>
 
 using namespace braid;
-
-plan::Status sim::attempt(const std::function<plan::Status()> &run) {
-  const char *tooLarge = "this does not fit into memory; ask for fewer ranks, micro-batches, samples or columns";
-  try {
-    if (plan::Status status = run(); !status)
-      return status;
-  } catch (const std::bad_alloc &) {
-    return plan::Error{tooLarge};
-  } catch (const std::length_error &) {
-    return plan::Error{tooLarge};
-  }
-  if (!std::cout.flush() || std::fflush(stdout) != 0)
-    return plan::Error{"cannot write to standard output; check that it is open and its disk has room"};
-  return {};
-}
 
 plan::Result<std::string> sim::readFile(const std::string &what, const std::string &path) {
   std::ifstream file(path, std::ios::binary);

@@ -39,8 +39,9 @@ static Status run(const Options &options) {
 
 void addFit(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("fit", "Fit T(x) = a x^2 + b x + c to timed units; docs/Costs.md, section 3");
-  command->add_option("--profile", options->profile, "JSON file of profiles")->required();
-  command->add_option("-o,--output", options->output, "File to write; standard output without");
-  sim::onRun(command, options, run);
+  sim::Command command(app, "fit", "Fit T(x) = a x^2 + b x + c to timed units; docs/Costs.md, section 3",
+                       {"fit --profile profile.json -o curves.json"});
+  command->add_option("--profile", options->profile, "JSON file of profiles")->required()->check(sim::named());
+  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  command.onRun(options, run);
 }

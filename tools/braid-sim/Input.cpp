@@ -7,274 +7,195 @@
 
 #include "Input.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <memory>
-#include <sstream>
+#include <algorithm>
+#include <functional>
+#include <limits>
 
 using namespace braid;
 using namespace braid::plan;
+using braid::sim::Command;
 using braid::sim::Input;
 
-void sim::addInput(CLI::App *command, Input &input) {
-  std::string kinds;
+static bool anyAction(const PlannedSchedule &planned, const std::function<bool(const Action &)> &holds) {
+  for (const std::vector<Action> &row : planned.schedule.rows)
+    if (std::any_of(row.begin(), row.end(), holds))
+      return true;
+  return false;
+}
+
+static bool hasKind(const PlannedSchedule &planned, ActionKind kind) {
+  return anyAction(planned, [=](const Action &action) { return action.kind == kind; });
+}
+
+static bool anyDefers(const PlannedSchedule &planned) {
+  const std::vector<Stage> &stages = planned.pipeline.stages;
+  return std::any_of(stages.begin(), stages.end(), [](const Stage &stage) { return stage.defers; });
+}
+
+/// "interleaved or looped_bfs": the kinds that read something of a request.
+static std::string kindsThat(bool ScheduleKind::*reads) {
+  std::vector<std::string> names;
   for (const ScheduleKind &kind : scheduleKinds())
-    kinds += (kinds.empty() ? "" : ", ") + kind.name;
-  command->add_option("-k,--kind", input.request.kind, "Schedule: " + kinds)->capture_default_str();
-  command->add_option("-p,--ranks", input.request.ranks, "Ranks of the pipeline")->capture_default_str();
+    if (kind.*reads)
+      names.push_back(kind.name);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
+static bool kindReads(const Input &input, bool ScheduleKind::*reads) {
+  for (const ScheduleKind &kind : scheduleKinds())
+    if (kind.name == input.request.kind)
+      return kind.*reads;
+  return true; // makeSchedule() refuses the kind
+}
+
+void sim::addInput(Command &command, Input &input, Reads reads) {
+  constexpr int64_t most = std::numeric_limits<int>::max();
+  std::vector<std::string> kinds;
+  for (const ScheduleKind &kind : scheduleKinds())
+    kinds.push_back(kind.name);
+  std::string chunked = kindsThat(&ScheduleKind::readsChunks), updated = kindsThat(&ScheduleKind::readsUpdates),
+              eager = kindsThat(&ScheduleKind::readsEager);
+  command->add_option("-k,--kind", input.request.kind, "Schedule; braid-sim list explains them")
+      ->check(oneOf(kinds))
+      ->capture_default_str();
+  command->add_option("-p,--ranks", input.request.ranks, "Ranks of the pipeline")
+      ->check(integerFrom(1, 1 << 16))
+      ->capture_default_str();
   command->add_option("-m,--microbatches", input.request.microbatches, "Micro-batches of the whole table")
+      ->check(integerFrom(1, most))
       ->capture_default_str();
-  command->add_option("--chunks", input.request.chunks, "Stages per rank, for interleaved and looped_bfs")
+  command->add_option("--chunks", input.request.chunks, "Stages per rank, for " + chunked)
+      ->check(integerFrom(1, 1024))
       ->capture_default_str();
-  command->add_option("--updates", input.request.updates, "Optimizer steps in the table, for 2bw and amdp")
+  command->add_option("--updates", input.request.updates, "Optimizer steps in the table, for " + updated)
+      ->check(integerFrom(1, most))
       ->capture_default_str();
-  command->add_option("--component", input.components,
-                      "Part of a multimodal model, instead of --ranks: NAME:RANKS[:READERS[:FLAGS]] as in "
-                      "vision:0-1:llm:defers, llm:2-5; flags are frozen, defers and lanes");
-  command->add_option("--eager", input.eager, "Micro-batches in flight in stages that defer, where 1f1b has fewer");
   command
-      ->add_option("--recompute", input.recompute,
-                   "Stages keep a checkpoint and compute the rest again: none, with_backward (layer by layer), early "
-                   "(before the gradient comes)")
-      ->check(CLI::IsMember({"none", "with_backward", "early"}))
-      ->capture_default_str();
-  command->add_option("-t,--table", input.table, "Read this CSV file instead: one row per rank, as PyTorch writes it");
+      ->add_option("--component", input.components,
+                   "Part of a multimodal model, instead of --ranks: NAME:RANKS[:READERS[:FLAGS]] as in "
+                   "vision:0-1:llm:defers, llm:2-5; flags are frozen, defers and lanes")
+      ->check(named());
+  command->add_option("-t,--table", input.table, "Read this CSV file instead: one row per rank, as PyTorch writes it")
+      ->check(named());
   command->add_option("--edge", input.edges, "An edge FROM:TO besides those between neighbours, for --table");
-  command->add_option("--frozen", input.frozen, "Stages without a backward, for --table");
-  command->add_option("--staleness", input.staleness, "Updates that a gradient may be late, for --table");
-  command->add_option("--weight-versions", input.weightVersions, "Versions of the weights a rank holds, for --table");
-}
-
-void sim::addCosts(CLI::App *command, Input &input) {
-  command->add_option("-f,--forward", input.forward, "Duration of a stage's forward")->capture_default_str();
-  command->add_option("-i,--input", input.input, "Duration of its input gradient")->capture_default_str();
-  command->add_option("-w,--weight", input.weight, "Duration of its weight gradient")->capture_default_str();
-  command->add_option("--forwards", input.forwards, "Durations for each stage")->delimiter(',');
-  command->add_option("--inputs", input.inputs, "Durations for each stage")->delimiter(',');
-  command->add_option("--weights", input.weights, "Durations for each stage")->delimiter(',');
-  command->add_option("-c,--latency", input.latency, "Time from one rank to another")->capture_default_str();
-  command->add_option("--activation", input.activation, "Memory that a stage's forward makes")->capture_default_str();
-  command->add_option("--kept", input.kept, "Of it, what waits for the weight gradient; -1: all")
-      ->capture_default_str();
-  command->add_option("--checkpoint", input.checkpoint, "Memory that a forward makes where the rest is recomputed")
-      ->capture_default_str();
-  command
-      ->add_option("--replayed", input.replayed,
-                   "Of that rest, what is there at a time with --recompute with_backward; -1: all")
-      ->capture_default_str();
-  command->add_option("--recomputation", input.recomputation, "Duration of a stage's recomputation; -1: its forward's")
-      ->capture_default_str();
-  command->add_option("--links", input.links, "What messages at one time do to each other: free, serial, ports")
-      ->check(CLI::IsMember({"free", "serial", "ports"}))
-      ->capture_default_str();
-  command->add_option("--bytes", input.bytes, "Size of a message")->capture_default_str();
-  command->add_option("--boundary-bytes", input.boundaryBytes, "Size of one between components; -1: --bytes")
-      ->capture_default_str();
-  command->add_option("--time-per-byte", input.timePerByte, "Time that a byte takes on a link")->capture_default_str();
-  command->add_option("--deferred-share", input.deferredShare, "Of a micro-batch with a partner, what it defers")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command->add_option("--durations", input.durations,
-                      "File of lines ACTION,DURATION as in 0F3,1.5, where micro-batches differ");
-  command->add_option("--input-release", input.inputRelease, "Share of a full backward after which its gradient leaves")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command->add_option("--forward-release", input.blockForwardRelease, "The same of an overlapped block's forward")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command->add_option("--backward-release", input.blockBackwardRelease, "And of its backward")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command->add_option("--overlap", input.overlap, "How overlapped blocks run: atomic, early, sequential")
-      ->check(CLI::IsMember({"atomic", "early", "sequential"}))
-      ->capture_default_str();
-}
-
-Result<PlannedSchedule> sim::load(const Input &input, const GenerateOptions &options) {
-  ScheduleRequest request = input.request;
-  for (const std::string &text : input.components) {
-    Result<Component> component = Component::parse(text);
-    if (!component)
-      return Error{component.error()};
-    request.components.push_back(std::move(*component));
-  }
-  if (input.table.empty()) {
-    GenerateOptions more = options;
-    more.eager = input.eager;
-    more.recomputeEarly = input.recompute == "early";
-    request.recomputes = input.recompute != "none";
-    return makeSchedule(request, more);
-  }
-  Result<std::string> text = readFile("table", input.table);
-  if (!text)
-    return Error{text.error()};
-  Result<Schedule> schedule = Schedule::parseCsv(*text);
-  if (!schedule)
-    return Error{input.table + ": " + schedule.error()};
-  if (schedule->ranks() > 1 << 16)
-    return Error{input.table + " has " + std::to_string(schedule->ranks()) + " rows, one for each rank; at most 65536 " +
-                 "are taken. Take one of several pipelines that are alike"};
-  schedule->name = input.table;
-  if (input.staleness >= 0)
-    schedule->staleness = input.staleness;
-  if (input.weightVersions >= 1)
-    schedule->weightVersions = input.weightVersions;
-  Pipeline pipeline = Pipeline::chain(schedule->stages, schedule->microbatches);
-  if (!request.components.empty()) {
-    Result<Pipeline> joined = joinComponents(request.components, schedule->microbatches);
-    if (!joined)
-      return Error{joined.error()};
-    if (joined->numStages() != schedule->stages)
-      return Error{input.table + " has " + std::to_string(schedule->stages) + " stages and the components have " +
-                   std::to_string(joined->numStages())};
-    pipeline = std::move(*joined);
-  }
-  pipeline.placement = schedule->placement;
-  for (size_t direction = 0; direction < pipeline.placement.size(); ++direction)
-    for (size_t stage = 0; stage < pipeline.placement[direction].size(); ++stage)
-      if (pipeline.placement[direction][stage] < 0)
-        return Error{input.table + ": no rank computes stage " + std::to_string(stage) + " of direction " +
-                     std::to_string(direction) + "; number stages and directions from 0 without gaps"};
-  for (int stage : input.frozen) {
-    if (stage < 0 || stage >= pipeline.numStages())
-      return Error{"--frozen names stage " + std::to_string(stage) + " of " + std::to_string(pipeline.numStages())};
-    pipeline.stages[stage].backward = pipeline.stages[stage].trains = false;
-  }
-  for (const std::string &edge : input.edges) {
-    int from = -1, to = -1;
-    if (std::sscanf(edge.c_str(), "%d:%d", &from, &to) != 2)
-      return Error{"--edge '" + edge + "' is no edge; write FROM:TO as in 0:2"};
-    pipeline.edges.push_back({static_cast<int>(pipeline.edges.size()), from, to, true});
-  }
-  for (Edge &edge : pipeline.edges)
-    if (edge.from >= 0 && edge.to < pipeline.numStages() && edge.from < pipeline.numStages() && edge.to >= 0)
-      edge.carriesGradient = pipeline.stages[edge.from].backward && pipeline.stages[edge.to].backward;
-  if (Status status = pipeline.check(); !status)
-    return Error{status.error()};
-  return PlannedSchedule{std::move(pipeline), std::move(*schedule)};
-}
-
-/// Durations of single actions, and what the stages' costs say of the others.
-static Result<std::function<double(const Action &)>> durationsOf(const Input &input, const CostModel &costs,
-                                                                 const Pipeline &pipeline) {
-  Result<std::string> text = sim::readFile("list of durations", input.durations);
-  if (!text)
-    return Error{text.error()};
-  std::map<std::string, double> durations;
-  std::istringstream lines(*text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (line.ends_with('\r'))
-      line.pop_back();
-    if (line.empty())
-      continue;
-    size_t comma = line.find(',');
-    Result<Action> action = Action::parse(line.substr(0, comma));
-    char *end = nullptr;
-    double duration = comma == std::string::npos ? -1 : std::strtod(line.c_str() + comma + 1, &end);
-    if (!action || !isCompute(action->kind) || !end || end == line.c_str() + comma + 1 || *end ||
-        !(duration >= 0 && duration <= 1e15))
-      return Error{input.durations + ", line " + std::to_string(number) + ": '" + line +
-                   "' is no duration; write ACTION,DURATION as in 0F3,1.5"};
-    if (!durations.emplace(action->str(), duration).second)
-      return Error{input.durations + ", line " + std::to_string(number) + ": " + action->str() +
-                   " comes twice; leave one out"};
-  }
-  auto usual = std::make_shared<std::pair<Pipeline, CostModel>>(pipeline, costs);
-  return std::function<double(const Action &)>([durations = std::move(durations), usual](const Action &action) {
-    Action named = action;
-    named.joinsNext = false;
-    named.version = 0;
-    auto found = durations.find(named.str());
-    return found == durations.end() ? actionDuration(usual->first, usual->second, action) : found->second;
+  addList(command.operator->(), "--frozen", input.frozen, "Stages without a backward, for --table",
+          integerFrom(0, most));
+  command.readOnlyIf({"--edge", "--frozen"}, "with --table", [&input] { return input.hasTable(); });
+  command.readOnlyIf({"--kind", "--microbatches"}, "without --table", [&input] { return !input.hasTable(); });
+  command.readOnlyIf({"--ranks"}, "without --table and --component",
+                     [&input] { return !input.hasTable() && input.components.empty(); });
+  command.readOnlyIf({"--chunks"}, "for --kind " + chunked + ", without --table and --component", [&input] {
+    return !input.hasTable() && input.components.empty() && kindReads(input, &ScheduleKind::readsChunks);
   });
+  if (reads == Reads::Pipeline)
+    command.readOnlyIf({"--kind"}, "without --component", [&input] { return input.components.empty(); });
+  if (reads == Reads::Table) {
+    command->add_option("--eager", input.eager, "Micro-batches in flight in stages that defer, where 1f1b has fewer")
+        ->check(integerFrom(1, most))
+        ->capture_default_str();
+    command
+        ->add_option("--recompute", input.recompute,
+                     "Stages keep a checkpoint and compute the rest again: none, with_backward (layer by layer), early "
+                     "(before the gradient comes)")
+        ->check(oneOf({"none", "with_backward", "early"}))
+        ->capture_default_str();
+    command.readOnlyIf({"--updates"}, "for --kind " + updated + ", without --table",
+                       [&input] { return !input.hasTable() && kindReads(input, &ScheduleKind::readsUpdates); });
+    command.readOnlyIf({"--eager"}, "for --kind " + eager + ", without --table",
+                       [&input] { return !input.hasTable() && kindReads(input, &ScheduleKind::readsEager); });
+    input.rules.push_back({{{command.option("--eager")}, "where a --component defers"}, anyDefers});
+    input.rules.push_back(
+        {{{command.option("--recompute")}, "where the table says the same: RECOMPUTE stands in it, or does not"},
+         [&input](const PlannedSchedule &planned) {
+           return (input.recompute != "none") == hasKind(planned, ActionKind::Recompute);
+         }});
+  }
+  for (CLI::Option *option : command.optionsOf("Options"))
+    if (option->get_name() != "--help")
+      option->group(scheduleGroup);
 }
 
-Status sim::checkCosts(const Input &input) {
-  auto check = [](const char *option, double value, bool orMinusOne) -> Status {
-    constexpr double most = 1e15; // sums of a whole table keep their precision
-    if ((value >= 0 && value <= most) || (orMinusOne && value == -1))
-      return {};
-    std::ostringstream text;
-    text << option << " is " << value << "; write a number from 0 to " << most << (orMinusOne ? ", or -1" : "");
-    return Error{text.str()};
+void sim::addCosts(Command &command, Input &input, Reads reads) {
+  auto duration = [&](const char *names, double &value, const char *help) {
+    command->add_option(names, value, help)->check(numberFrom(0))->capture_default_str()->group(costGroup);
   };
-  struct Number {
-    const char *option;
-    double value;
-    bool orMinusOne = false;
+  auto orMinusOne = [&](const char *names, double &value, const char *help) {
+    command->add_option(names, value, help)->check(numberOrMinusOne())->capture_default_str()->group(costGroup);
   };
-  std::vector<Number> numbers = {{"--forward", input.forward},
-                                 {"--input", input.input},
-                                 {"--weight", input.weight},
-                                 {"--latency", input.latency},
-                                 {"--activation", input.activation},
-                                 {"--kept", input.kept, true},
-                                 {"--checkpoint", input.checkpoint},
-                                 {"--replayed", input.replayed, true},
-                                 {"--recomputation", input.recomputation, true},
-                                 {"--bytes", input.bytes},
-                                 {"--boundary-bytes", input.boundaryBytes, true},
-                                 {"--time-per-byte", input.timePerByte}};
-  for (double value : input.forwards)
-    numbers.push_back({"--forwards", value});
-  for (double value : input.inputs)
-    numbers.push_back({"--inputs", value});
-  for (double value : input.weights)
-    numbers.push_back({"--weights", value});
-  for (const Number &number : numbers)
-    if (Status status = check(number.option, number.value, number.orMinusOne); !status)
-      return status;
-  return {};
-}
-
-Result<CostModel> sim::costsOf(const Input &input, const Pipeline &pipeline) {
-  if (Status status = checkCosts(input); !status)
-    return Error{status.error()};
-  CostModel costs;
-  costs.latency = input.latency;
-  costs.overlap = input.overlap == "atomic"  ? Overlap::Atomic
-                  : input.overlap == "early" ? Overlap::Early
-                                             : Overlap::Sequential;
-  costs.stages.resize(pipeline.numStages());
-  for (const auto *list : {&input.forwards, &input.inputs, &input.weights})
-    if (!list->empty() && list->size() != costs.stages.size())
-      return Error{"there are durations for " + std::to_string(list->size()) + " stages and the pipeline has " +
-                   std::to_string(costs.stages.size()) + "; give one for each stage"};
-  for (size_t stage = 0; stage < costs.stages.size(); ++stage) {
-    StageCost &cost = costs.stages[stage];
-    cost.forward = input.forwards.empty() ? input.forward : input.forwards[stage];
-    cost.input = input.inputs.empty() ? input.input : input.inputs[stage];
-    cost.weight = input.weights.empty() ? input.weight : input.weights[stage];
-    cost.activation = input.activation;
-    cost.kept = input.kept;
-    cost.checkpoint = input.checkpoint;
-    cost.recompute = input.recomputation;
-    if (input.recompute == "with_backward")
-      cost.replayed = input.replayed < 0 ? std::max(0.0, input.activation - input.checkpoint) : input.replayed;
-  }
-  costs.links = input.links == "free" ? Links::Free : input.links == "serial" ? Links::Serial : Links::Ports;
-  costs.timePerByte = input.timePerByte;
-  costs.forwardBytes = costs.backwardBytes = input.bytes;
-  costs.deferredShare = input.deferredShare;
-  costs.inputRelease = input.inputRelease;
-  costs.blockForwardRelease = input.blockForwardRelease;
-  costs.blockBackwardRelease = input.blockBackwardRelease;
-  if (input.boundaryBytes >= 0) {
-    std::vector<int> components;
-    for (const Stage &stage : pipeline.stages)
-      components.push_back(stage.component);
-    costs.bytes = [components, within = input.bytes, between = input.boundaryBytes](const Action &send) {
-      return components[send.stage] == components[send.peer] ? within : between;
-    };
-  }
-  if (!input.durations.empty()) {
-    Result<std::function<double(const Action &)>> durations = durationsOf(input, costs, pipeline);
-    if (!durations)
-      return Error{durations.error()};
-    costs.duration = *durations;
-  }
-  return costs;
+  auto part = [&](const char *names, double &value, const char *help) {
+    command->add_option(names, value, help)->check(share())->capture_default_str()->group(costGroup);
+  };
+  auto perStage = [&](const char *name, const char *other, std::vector<double> &values) {
+    CLI::Option *list =
+        addList(command.operator->(), name, values, "Durations for each stage", numberFrom(0))->group(costGroup);
+    command.readOnlyIf({other}, std::string("without ") + name, [list] { return list->count() == 0; });
+  };
+  duration("-f,--forward", input.forward, "Duration of a stage's forward");
+  duration("-i,--input", input.input, "Duration of its input gradient");
+  duration("-w,--weight", input.weight, "Duration of its weight gradient");
+  perStage("--forwards", "--forward", input.forwards);
+  perStage("--inputs", "--input", input.inputs);
+  perStage("--weights", "--weight", input.weights);
+  duration("-c,--latency", input.latency, "Time from one rank to another");
+  duration("--activation", input.activation, "Memory that a stage's forward makes");
+  orMinusOne("--kept", input.kept, "Of it, what waits for the weight gradient; -1: all");
+  duration("--bytes", input.bytes, "Size of a message");
+  duration("--time-per-byte", input.timePerByte, "Time that a byte takes on a link");
+  part("--deferred-share", input.deferredShare, "Of a micro-batch with a partner, what it defers");
+  part("--input-release", input.inputRelease, "Share of a full backward after which its gradient leaves");
+  auto need = [&](std::vector<std::string> names, const char *where,
+                  std::function<bool(const PlannedSchedule &)> holds) {
+    std::vector<CLI::Option *> options;
+    for (const std::string &name : names)
+      options.push_back(command.option(name));
+    input.rules.push_back({{std::move(options), where}, std::move(holds)});
+  };
+  need({"--deferred-share"}, "where a --component defers", anyDefers);
+  auto takesTime = [&input] { return input.timePerByte > 0 && (input.bytes > 0 || input.boundaryBytes > 0); };
+  command.readOnlyIf({"--time-per-byte"}, "with a size of messages: --bytes",
+                     [&input] { return input.bytes > 0 || input.boundaryBytes > 0; });
+  if (reads == Reads::Pipeline)
+    return;
+  duration("--checkpoint", input.checkpoint, "Memory that a forward makes where the rest is recomputed");
+  orMinusOne("--replayed", input.replayed,
+             "Of that rest, what is there at a time with --recompute with_backward; -1: all");
+  orMinusOne("--recomputation", input.recomputation, "Duration of a stage's recomputation; -1: its forward's");
+  command->add_option("--links", input.links, "What messages at one time do to each other: free, serial, ports")
+      ->check(oneOf({"free", "serial", "ports"}))
+      ->capture_default_str()
+      ->group(costGroup);
+  orMinusOne("--boundary-bytes", input.boundaryBytes, "Size of one between components; -1: --bytes");
+  command
+      ->add_option("--durations", input.durations,
+                   "File of lines ACTION,DURATION as in 0F3,1.5, where micro-batches differ")
+      ->check(named())
+      ->group(costGroup);
+  command->add_option("--overlap", input.overlap, "How overlapped blocks run: atomic, early, sequential")
+      ->check(oneOf({"atomic", "early", "sequential"}))
+      ->capture_default_str()
+      ->group(costGroup);
+  part("--forward-release", input.blockForwardRelease,
+       "Share of an overlapped block after which its forward's result leaves");
+  part("--backward-release", input.blockBackwardRelease, "And its backward's");
+  command.readOnlyIf({"--links"}, "with --time-per-byte and --bytes", takesTime);
+  command.readOnlyIf({"--replayed"}, "with --recompute with_backward",
+                     [&input] { return input.recompute == "with_backward"; });
+  command.readOnlyIf({"--forward-release"}, "with --overlap atomic", [&input] { return input.overlap == "atomic"; });
+  command.readOnlyIf({"--backward-release"}, "with --overlap atomic or early",
+                     [&input] { return input.overlap != "sequential"; });
+  need({"--boundary-bytes"}, "with several --component",
+       [](const PlannedSchedule &planned) { return planned.pipeline.components.size() > 1; });
+  need({"--checkpoint", "--recomputation"}, "where stages recompute: --recompute, or RECOMPUTE in the table",
+       [](const PlannedSchedule &planned) { return hasKind(planned, ActionKind::Recompute); });
+  need({"--kept"}, "where a schedule has weight gradients of their own (W)",
+       [](const PlannedSchedule &planned) { return hasKind(planned, ActionKind::BackwardWeight); });
+  need({"--input-release"}, "where a schedule has full backwards (B)",
+       [](const PlannedSchedule &planned) { return hasKind(planned, ActionKind::FullBackward); });
+  need({"--overlap", "--forward-release", "--backward-release"}, "where a schedule has overlapped blocks",
+       [](const PlannedSchedule &planned) {
+         return anyAction(planned, [](const Action &action) { return action.joinsNext; });
+       });
 }

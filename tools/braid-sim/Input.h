@@ -18,14 +18,17 @@
 
 namespace braid::sim {
 
+/// What a subcommand reads of a schedule: the table, or only the pipeline that it runs on.
+enum class Reads { Table, Pipeline };
+
 /// Where the schedule comes from and what its actions cost.
 struct Input {
   plan::ScheduleRequest request;
   std::string table; // a CSV file instead of a generator
   std::vector<std::string> edges, components;
-  int eager = 0;
+  int eager = 1;
   std::vector<int> frozen;
-  int staleness = -1, weightVersions = -1;
+  int staleness = 0, weightVersions = 1;
   std::string recompute = "none"; // none, with_backward, early
   double checkpoint = 0, replayed = -1, recomputation = -1;
   double forward = 1, input = 1, weight = 1, latency = 0, activation = 1, kept = -1;
@@ -33,17 +36,21 @@ struct Input {
   double bytes = 0, timePerByte = 0, boundaryBytes = -1, deferredShare = 0.5;
   double blockForwardRelease = 1, blockBackwardRelease = 1, inputRelease = 1;
   std::vector<double> forwards, inputs, weights; // per stage
+
+  /// Options that only some schedules have a use for; load() asks.
+  std::vector<std::pair<OptionRule, std::function<bool(const plan::PlannedSchedule &)>>> rules;
+
+  bool hasTable() const { return !table.empty(); }
 };
 
-/// Declares the options of the schedule, and those of the costs.
-void addInput(CLI::App *command, Input &input);
-void addCosts(CLI::App *command, Input &input);
+/// Declares the options of the schedule, and those of the costs. Help lists them under these headings.
+void addInput(Command &command, Input &input, Reads reads);
+void addCosts(Command &command, Input &input, Reads reads);
+constexpr const char *scheduleGroup = "Schedule", *costGroup = "Costs";
 
-/// That durations, sizes and memory are finite and not negative, where -1 does not stand for something else.
-plan::Status checkCosts(const Input &input);
 /// The schedule that the options ask for, generated or read.
 plan::Result<plan::PlannedSchedule> load(const Input &input, const plan::GenerateOptions &options);
-plan::Result<plan::CostModel> costsOf(const Input &input, const plan::Pipeline &pipeline);
+plan::Result<plan::CostModel> costsOf(const Input &input, const plan::PlannedSchedule &planned);
 
 } // namespace braid::sim
 

@@ -25,5 +25,6 @@ static Status run(const Options &) {
 }
 
 void addList(CLI::App &app) {
-  sim::onRun(app.add_subcommand("list", "List the schedules that can be generated"), std::make_shared<Options>(), run);
+  sim::Command command(app, "list", "List the schedules that can be generated", {"list"});
+  command.onRun(std::make_shared<Options>(), run);
 }

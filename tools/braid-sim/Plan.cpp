@@ -9,6 +9,7 @@
 
 #include "braid/Plan/Planner/Planner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -56,6 +57,10 @@ static Status complete(PlannerProblem &problem, const Options &options, std::vec
     largest.assign(problem.components.size(), 0);
     return {};
   }
+  if (std::all_of(problem.components.begin(), problem.components.end(),
+                  [](const PlannerComponent &component) { return component.tokensColumn.empty(); }))
+    return Error{options.input + " takes no sizes from samples; write 'samples: COLUMN' into a component, or leave "
+                                 "--samples out"};
   Result<std::string> text = sim::readFile("sample table", options.samples);
   if (!text)
     return Error{text.error()};
@@ -147,12 +152,20 @@ static Status run(const Options &options) {
 
 void addPlan(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command =
-      app.add_subcommand("plan", "Choose meshes, layouts, stages and schedule of a model; docs/Costs.md, section 5");
-  command->add_option("model", options->input, "YAML file of the model, the batch and the cluster")->required();
-  command->add_option("--samples", options->samples, "CSV file of sample sizes, for components that name its columns");
-  command->add_option("--curves", options->curves, "Curves that fit printed, for components of their units' names");
-  command->add_option("-o,--output", options->output, "Write the chosen plan.yaml here; - is standard output");
-  command->add_option("--keep", options->keep, "Plans to print")->check(CLI::Range(1, 100))->capture_default_str();
-  sim::onRun(command, options, run);
+  sim::Command command(
+      app, "plan", "Choose meshes, layouts, stages and schedule of a model; docs/Costs.md, section 5",
+      {"plan model.yaml -o plan.yaml", "plan sampled.yaml --samples sizes.csv --curves curves.json --keep 2"});
+  command->add_option("model", options->input, "YAML file of the model, the batch and the cluster")
+      ->required()
+      ->check(sim::named());
+  command->add_option("--samples", options->samples, "CSV file of sample sizes, for components that name its columns")
+      ->check(sim::named());
+  command->add_option("--curves", options->curves, "Curves that fit printed, for components of their units' names")
+      ->check(sim::named());
+  command->add_option("-o,--output", options->output, "Write the chosen plan.yaml here; - is standard output")
+      ->check(sim::named());
+  command->add_option("--keep", options->keep, "Plans to print")
+      ->check(sim::integerFrom(1, 100))
+      ->capture_default_str();
+  command.onRun(options, run);
 }

@@ -9,6 +9,8 @@
 
 #include "braid/Plan/Reshard/ReshardFile.h"
 
+#include <limits>
+
 using namespace braid;
 using namespace braid::plan;
 
@@ -38,10 +40,19 @@ static Status run(const Options &options) {
 
 void addReshard(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("reshard", "Plan how a value gets from one mesh, layout and rows to another");
-  command->footer("docs/Reshards.md explains the file and the plan.");
-  command->add_option("file", options->file, "YAML: value, samples, source, destination, links")->required();
-  command->add_option("--json", options->json, "Write the plan with all slices to this file; - instead of the table");
-  command->add_option("--messages", options->messages, "Messages to print of each exchange")->capture_default_str();
-  sim::onRun(command, options, run);
+  sim::Command command(
+      app, "reshard",
+      "Plan how a value gets from one mesh, layout and rows to another; docs/Reshards.md explains file and plan",
+      {"reshard boundary.yaml", "reshard boundary.yaml --messages 4", "reshard boundary.yaml --json -"});
+  command->add_option("file", options->file, "YAML: value, samples, source, destination, links")
+      ->required()
+      ->check(sim::named());
+  command->add_option("--json", options->json, "Write the plan with all slices to this file; - instead of the table")
+      ->check(sim::named());
+  command->add_option("--messages", options->messages, "Messages to print of each exchange")
+      ->check(sim::integerFrom(0, std::numeric_limits<int>::max()))
+      ->capture_default_str();
+  command.readOnlyIf({"--messages"}, "where the plan is printed as a table: without --json -",
+                     [&json = options->json] { return json != "-"; });
+  command.onRun(options, run);
 }

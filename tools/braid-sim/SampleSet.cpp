@@ -20,11 +20,12 @@
 using namespace braid;
 using namespace braid::plan;
 
-void sim::addSampleOptions(CLI::App *command, SampleOptions &options) {
+void sim::addSampleOptions(Command &command, SampleOptions &options) {
   command
       ->add_option("--encoder", options.encoders,
                    "Column with an encoder's rows per sample, COLUMN/SEGMENTS if they are in that many segments "
                    "which attend to themselves only; once for each encoder")
+      ->check(named())
       ->capture_default_str();
   command
       ->add_option("--text", options.text, "Column with the language model's rows besides the encoders'; '' for none")
@@ -33,20 +34,28 @@ void sim::addSampleOptions(CLI::App *command, SampleOptions &options) {
       ->add_option("--encoder-cost", options.encoderCosts,
                    "A,B,C of an encoder's load A x^2 + B x for each sample and C for each micro-batch; once for "
                    "each encoder, or once for all")
+      ->check(named())
       ->capture_default_str();
-  command->add_option("--language-cost", options.languageCost, "The same of the language model")->capture_default_str();
-  command->add_option("--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all")
-      ->delimiter(',')
+  command->add_option("--language-cost", options.languageCost, "The same of the language model")
+      ->check(named())
       ->capture_default_str();
+  addList(command.operator->(), "--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all",
+          integerFrom(1, 4096));
   command->add_option("--language-layers", options.languageLayers, "Layers of the language model")
+      ->check(integerFrom(1, 4096))
       ->capture_default_str();
   command->add_option("-p,--stages", options.stages, "Stages of all components together")
-      ->check(CLI::Range(1, 4096))
+      ->check(integerFrom(1, 4096))
       ->capture_default_str();
-  command->add_option("--split", options.split, "Stages of each component, encoders first; else as the loads say")
-      ->delimiter(',');
-  command->add_option("--backward", options.backward, "Time of a backward, in forwards")->capture_default_str();
-  command->add_option("-c,--latency", options.latency, "Time from one stage to the next")->capture_default_str();
+  addList(command.operator->(), "--split", options.split,
+          "Stages of each component, encoders first; else as the loads say", integerFrom(1, 4096));
+  command.readOnlyIf({"--stages"}, "without --split", [&options] { return options.split.empty(); });
+  command->add_option("--backward", options.backward, "Time of a backward, in forwards")
+      ->check(numberFrom(0))
+      ->capture_default_str();
+  command->add_option("-c,--latency", options.latency, "Time from one stage to the next")
+      ->check(numberFrom(0))
+      ->capture_default_str();
 }
 
 static Result<CostCurve> parseCost(const std::string &text) {
@@ -74,8 +83,6 @@ static Result<Value> valueFor(const std::vector<Value> &list, size_t index, size
 
 /// Layers as even as they go: the share of each stage.
 static Result<std::vector<double>> sharesOf(int layers, int stages) {
-  if (layers < 1 || layers > 4096)
-    return Error{std::to_string(layers) + " layers are no component; give it 1 to 4096"};
   Result<std::vector<int>> starts = partitionEvenly(std::vector<double>(layers, 1.0), stages);
   if (!starts)
     return Error{starts.error() + "; choose fewer stages with --split or more layers"};

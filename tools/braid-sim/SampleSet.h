@@ -30,7 +30,7 @@ struct SampleOptions {
   std::vector<int> split; // stages of each component; empty: as the loads say
   double backward = 2, latency = 0;
 };
-void addSampleOptions(CLI::App *command, SampleOptions &options);
+void addSampleOptions(Command &command, SampleOptions &options);
 
 struct SampleSet {
   std::string name; // the file's, without folder and ending

@@ -10,7 +10,7 @@
 #include "braid/Plan/Search/Directions.h"
 
 #include <cstdio>
-#include <map>
+#include <limits>
 
 using namespace braid;
 using namespace braid::plan;
@@ -24,19 +24,16 @@ struct Options {
 };
 } // namespace
 
+/// How far above the lower bound, in percent. Where nothing takes time there is nothing above it.
+static double gap(double value, double bound) { return value > bound ? 100 * (value / bound - 1) : 0; }
+
 static Status run(const Options &options) {
   if (options.directions > 0) {
-    const sim::Input &input = options.input;
-    if (!input.table.empty() || !input.components.empty() || !input.forwards.empty() || !input.inputs.empty() ||
-        !input.weights.empty() || !input.durations.empty() || input.links != "free" || input.recompute != "none")
-      return Error{"--directions searches equal stages that keep their activations, on links of their own; leave out "
-                   "--table, --component, --forwards, --inputs, --weights, --durations, --links and --recompute"};
-    if (Status status = sim::checkCosts(input); !status)
-      return status;
-    if (!(input.forward > 0 && input.input > 0 && input.weight > 0))
+    if (!(options.input.forward > 0 && options.input.input > 0 && options.input.weight > 0))
       return Error{"--directions needs --forward, --input and --weight above 0"};
-    if (input.request.ranks > 4096)
-      return Error{std::to_string(input.request.ranks) + " ranks are too many for --directions; choose at most 4096"};
+    if (options.input.request.ranks > 4096)
+      return Error{std::to_string(options.input.request.ranks) +
+                   " ranks are too many for --directions; choose at most 4096"};
     CostModel costs;
     costs.stages = {{.forward = options.input.forward,
                      .input = options.input.input,
@@ -52,15 +49,15 @@ static Status run(const Options &options) {
     std::fprintf(stderr,
                  "block time %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried; %g activations, %d stages on a "
                  "rank, %d micro-batches of a window late\n",
-                 found->blockTime, found->origin.c_str(), found->lowerBound,
-                 100 * (found->blockTime / found->lowerBound - 1), static_cast<long long>(found->evaluated),
-                 found->peakActivation, options.directions, found->mismatched);
+                 found->blockTime, found->origin.c_str(), found->lowerBound, gap(found->blockTime, found->lowerBound),
+                 static_cast<long long>(found->evaluated), found->peakActivation, options.directions,
+                 found->mismatched);
     return sim::writeFile(options.output, found->schedule.csv());
   }
   Result<PlannedSchedule> planned = sim::load(options.input, {.messages = false, .update = false});
   if (!planned)
     return Error{planned.error()};
-  Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
+  Result<CostModel> costs = sim::costsOf(options.input, *planned);
   if (!costs)
     return Error{costs.error()};
   if (options.input.request.kind == "amdp" || options.input.request.kind == "amdp_split") {
@@ -71,7 +68,7 @@ static Status run(const Options &options) {
     if (!schedule)
       return Error{schedule.error()};
     std::fprintf(stderr, "block time %.6g, of amdp %.6g, lower bound %.6g, gap %.3f %%, %lld tried\n", found->blockTime,
-                 found->amdp, found->lowerBound, 100 * (found->blockTime / found->lowerBound - 1),
+                 found->amdp, found->lowerBound, gap(found->blockTime, found->lowerBound),
                  static_cast<long long>(found->evaluated));
     return sim::writeFile(options.output, schedule->csv());
   }
@@ -83,28 +80,59 @@ static Status run(const Options &options) {
     return Error{found.error()};
   std::fprintf(stderr, "%s %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried\n",
                options.search.objective == Objective::Span ? "longest span" : "makespan", found->value,
-               found->origin.c_str(), found->lowerBound, 100 * (found->value / found->lowerBound - 1),
+               found->origin.c_str(), found->lowerBound, gap(found->value, found->lowerBound),
                static_cast<long long>(found->evaluated));
   return sim::writeFile(options.output, found->schedule.csv());
 }
 
 void addSearch(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("search", "Look for a better schedule of this pipeline and these costs");
-  sim::addInput(command, options->input);
-  sim::addCosts(command, options->input);
-  command->add_option("--max-memory", options->search.maxMemory, "Memory of activations per rank; -1: any");
-  command->add_option("--evaluations", options->search.maxEvaluations, "Schedules to try")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
+  sim::Command command(app, "search", "Look for a better schedule of this pipeline and these costs",
+                       {"search -p 8 -m 32 --max-memory 8 -o found.csv",
+                        "search -p 4 -m 12 -c 0.1 --objective span --evaluations 1000",
+                        "search --kind amdp -p 8 -m 8 -c 0.1 --evaluations 400",
+                        "search --directions 2 -p 8 -m 96 --updates 6 --evaluations 200"});
+  sim::addInput(command, options->input, sim::Reads::Pipeline);
+  sim::addCosts(command, options->input, sim::Reads::Pipeline);
+  command->add_option("--max-memory", options->search.maxMemory, "Memory of activations per rank; -1: any")
+      ->check(sim::numberOrMinusOne())
       ->capture_default_str();
-  command->add_option("--seconds", options->search.seconds,
-                      "End early after this time; the result then depends on the machine");
-  command->add_option("--directions", options->directions,
-                      "Search an asynchronous stream in this many directions through the ranks instead");
-  command->add_option("--seed", options->search.seed, "Of the random changes")->capture_default_str();
-  command->add_option("--objective", options->search.objective, "makespan, or span of the longest rank")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Objective>{{"makespan", Objective::Makespan}, {"span", Objective::Span}}));
-  command->add_option("-o,--output", options->output, "File to write; standard output without");
-  sim::onRun(command, options, run);
+  command->add_option("--evaluations", options->search.maxEvaluations, "Schedules to try")
+      ->check(sim::integerFrom(1, int64_t(1) << 40))
+      ->capture_default_str();
+  command
+      ->add_option("--seconds", options->search.seconds,
+                   "End early after this time; the result then depends on the machine. -1: never")
+      ->check(sim::numberOrMinusOne())
+      ->capture_default_str();
+  command
+      ->add_option("--directions", options->directions,
+                   "Search an asynchronous stream in this many directions through the ranks instead")
+      ->check(sim::integerFrom(1, 4096));
+  command->add_option("--seed", options->search.seed, "Of the random changes")
+      ->check(sim::integerFrom(0, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
+  sim::addChoice<Objective>(command.operator->(), "--objective", options->search.objective,
+                            "makespan, or span of the longest rank",
+                            {{"makespan", Objective::Makespan}, {"span", Objective::Span}});
+  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  // A stream in several directions has equal stages that keep their activations, on links of their own.
+  auto isStream = [options = options.get()] { return options->directions > 0; };
+  auto isAmdp = [options = options.get()] {
+    return options->directions == 0 && !options->input.hasTable() && options->input.request.kind.starts_with("amdp");
+  };
+  command.readOnlyIf({"--kind", "--chunks", "--component", "--table", "--edge", "--frozen", "--forwards", "--inputs",
+                      "--weights", "--bytes", "--time-per-byte", "--deferred-share", "--input-release"},
+                     "without --directions", [isStream] { return !isStream(); });
+  command.readOnlyIf({"--bytes"}, "with --time-per-byte",
+                     [options = options.get()] { return options->input.timePerByte > 0; });
+  command.readOnlyIf({"--activation", "--kept"}, "with --max-memory or --directions",
+                     [isStream, options = options.get()] { return isStream() || options->search.maxMemory >= 0; });
+  command.readOnlyIf({"--updates"}, "with --directions or --kind amdp or amdp_split",
+                     [isStream, isAmdp] { return isStream() || isAmdp(); });
+  command.readOnlyIf({"--objective"}, "without --directions and for kinds of one direction",
+                     [isStream, isAmdp] { return !isStream() && !isAmdp(); });
+  command.readOnlyIf({"--max-memory"}, "with --directions or for kinds of one direction",
+                     [isAmdp] { return !isAmdp(); });
+  command.onRun(options, run);
 }

@@ -26,7 +26,7 @@ static Status run(const Options &options) {
   Result<PlannedSchedule> planned = sim::load(options.input, {.messages = false, .update = false});
   if (!planned)
     return Error{planned.error()};
-  Result<CostModel> costs = sim::costsOf(options.input, planned->pipeline);
+  Result<CostModel> costs = sim::costsOf(options.input, *planned);
   if (!costs)
     return Error{costs.error()};
   // The times of a table that loses work would be those of another step. Which weights it reads does not matter here.
@@ -60,8 +60,14 @@ static Status run(const Options &options) {
 
 void addSimulate(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("simulate", "Print makespan, bubble and memory");
-  sim::addInput(command, options->input);
-  sim::addCosts(command, options->input);
-  sim::onRun(command, options, run);
+  sim::Command command(app, "simulate", "Print makespan, bubble and memory",
+                       {"simulate --kind zb_h1 -p 4 -m 8 -c 0.1",
+                        "simulate --kind 1f1b --recompute early --checkpoint 0.1",
+                        "simulate --component vision:0-1:llm --component llm:2-5 --forwards 2,2,1,1,1,1",
+                        "simulate --table mine.csv --links ports --bytes 1 --time-per-byte 0.2"});
+  sim::addInput(command, options->input, sim::Reads::Table);
+  sim::addCosts(command, options->input, sim::Reads::Table);
+  command.readOnlyIf({"--bytes", "--boundary-bytes"}, "with --time-per-byte",
+                     [options = options.get()] { return options->input.timePerByte > 0; });
+  command.onRun(options, run);
 }

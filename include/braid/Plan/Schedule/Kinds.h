@@ -19,6 +19,8 @@ namespace braid::plan {
 struct ScheduleKind {
   std::string name;    // as in plan.yaml and on the command line
   std::string summary; // one line
+  // Of a request, what only some kinds read.
+  bool readsChunks = false, readsUpdates = false, readsEager = false;
 };
 /// All that makeSchedule() knows, in the order of docs/Schedules.md.
 const std::vector<ScheduleKind> &scheduleKinds();
