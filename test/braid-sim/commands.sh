@@ -156,7 +156,7 @@ expect "4 ranks, 8 micro-batches a step: a rank computes 24" "$work/compared"
 expect "more memory than 4:" "$work/compared"
 "$sim" compare -p 6 -m 7 --evaluations 0 > "$work/compared"
 expect "not for these numbers:" "$work/compared"
-refused "is -1" "$sim" compare -f -1
+refused "'-1' is no number" "$sim" compare -f -1
 refused "a multiple of 4" "$sim" verify --kind amdp -p 1
 
 # From timed units and sample sizes to a plan. Equal samples are stable at any batch: two images of 512, 1,280 in all.

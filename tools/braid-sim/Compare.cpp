@@ -10,6 +10,7 @@
 #include "braid/Plan/Search/ScheduleComparison.h"
 
 #include <cstdio>
+#include <limits>
 
 using namespace braid;
 using namespace braid::plan;
@@ -55,22 +56,35 @@ static Status run(const Options &options) {
 void addCompare(CLI::App &app) {
   auto options = std::make_shared<Options>();
   ScheduleComparison &request = options->request;
-  CLI::App *command = app.add_subcommand("compare", "All schedules side by side, for your times and memory");
-  command->add_option("-p,--ranks", request.ranks, "Ranks of the pipeline")->capture_default_str();
-  command->add_option("-m,--microbatches", request.microbatches, "Micro-batches of a step")->capture_default_str();
-  command->add_option("-f,--forward", request.forward, "Duration of a micro-batch's forward in all that a rank holds")
+  sim::Command command(
+      app, "compare", "All schedules side by side, for your times and memory",
+      {"compare -p 4 -m 16 -f 1 -i 1.1 -w 0.9", "compare -p 8 -m 32 --max-memory 12 --evaluations 500"});
+  constexpr int64_t most = std::numeric_limits<int>::max();
+  auto number = [&](const char *names, double &value, const char *help) {
+    command->add_option(names, value, help)->check(sim::numberFrom(0))->capture_default_str();
+  };
+  command->add_option("-p,--ranks", request.ranks, "Ranks of the pipeline")
+      ->check(sim::integerFrom(1, 1 << 16))
       ->capture_default_str();
-  command->add_option("-i,--input", request.input, "Duration of its input gradient")->capture_default_str();
-  command->add_option("-w,--weight", request.weight, "Duration of its weight gradient")->capture_default_str();
-  command->add_option("-c,--latency", request.latency, "Time from one rank to another")->capture_default_str();
-  command->add_option("--activation", request.activation, "Memory that its forward makes")->capture_default_str();
-  command->add_option("--state", request.state, "Memory of a rank's weights and gradients, for each copy and version")
+  command->add_option("-m,--microbatches", request.microbatches, "Micro-batches of a step")
+      ->check(sim::integerFrom(1, most))
       ->capture_default_str();
+  number("-f,--forward", request.forward, "Duration of a micro-batch's forward in all that a rank holds");
+  number("-i,--input", request.input, "Duration of its input gradient");
+  number("-w,--weight", request.weight, "Duration of its weight gradient");
+  number("-c,--latency", request.latency, "Time from one rank to another");
+  number("--activation", request.activation, "Memory that its forward makes");
+  number("--state", request.state, "Memory of a rank's weights and gradients, for each copy and version");
   command->add_option("--max-memory", request.maxMemory, "Memory of activations and state on a rank; -1: any")
+      ->check(sim::numberOrMinusOne())
       ->capture_default_str();
   command->add_option("--evaluations", request.evaluations, "Schedules that each search tries; 0: none is searched")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
+      ->check(sim::integerFrom(0, int64_t(1) << 40))
       ->capture_default_str();
-  command->add_option("--seed", request.seed, "Of the search's random changes")->capture_default_str();
-  sim::onRun(command, options, run);
+  command->add_option("--seed", request.seed, "Of the search's random changes")
+      ->check(sim::integerFrom(0, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
+  command.readOnlyIf({"--seed"}, "where schedules are searched: without --evaluations 0",
+                     [&request] { return request.evaluations > 0; });
+  command.onRun(options, run);
 }
