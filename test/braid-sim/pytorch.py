@@ -1,5 +1,5 @@
-"""Usage: pytorch.py BRAID_SIM. Loads our tables with torch.distributed.pipelining's reader, checks and dry run, loads
-its tables with ours, and compares both verdicts on broken tables."""
+"""Usage: pytorch.py BRAID_SIM. Loads our tables into torch.distributed.pipelining's own schedules, checks and dry run,
+loads the files that these schedules write with ours, and compares both verdicts on broken tables."""
 
 import os
 import random
@@ -8,7 +8,9 @@ import sys
 import tempfile
 
 try:
-    from torch.distributed.pipelining import schedules as torch_schedules
+    import torch
+    from torch.distributed.pipelining import PipelineStage, schedules as torch_schedules
+    from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:
     print(f"skipped: no torch here ({error})")
     sys.exit(77)
@@ -53,66 +55,68 @@ def csv(table):
                    for _, row in sorted(table.items()))
 
 
+# Stages of a kind's rank r, of p ranks with v chunks.
+PLACED = {"chain": lambda r, p, v: [r], "looped": lambda r, p, v: [r + p * chunk for chunk in range(v)],
+          "folded": lambda r, p, v: [r, 2 * p - 1 - r]}
+OURS = {"chain": ["gpipe", "1f1b", "zb_h1", "zb_h2"], "looped": ["interleaved", "looped_bfs"],
+        "folded": ["zb_v", "v_half", "v_min", "dualpipev"]}
+THEIRS = {"looped": ["ScheduleInterleaved1F1B", "ScheduleLoopedBFS", "ScheduleInterleavedZeroBubble"],
+          "folded": ["ScheduleZBVZeroBubble", "ScheduleDualPipeV"]}
+
+
+def schedule(kind, placed, ranks, microbatches, chunks=2):
+    """A schedule of theirs on rank 0, in a group of processes that are not there."""
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=ranks)
+    stages = PLACED[placed](0, ranks, chunks)
+    stages = [PipelineStage(torch.nn.Linear(1, 1), stage, ranks * len(stages), torch.device("cpu")) for stage in stages]
+    made = kind(stages, microbatches, loss_fn=lambda output, target: output.sum())
+    torch.distributed.destroy_process_group()
+    return made
+
+
 # Ours in theirs.
 loaded = 0
-for kind in ["gpipe", "1f1b", "interleaved", "looped_bfs", "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "dualpipev"]:
-    for ranks, microbatches in [(2, 4), (4, 8), (4, 16)]:
-        out = run("convert", "--kind", kind, "-p", str(ranks), "-m", str(microbatches), "--to", "pytorch")
-        assert out.returncode == 0, out.stderr
-        table = parse(out.stdout)
-        stages = 1 + max(action.stage_index for row in table.values() for action in row
-                         if action is not None and action.stage_index is not None and not action.sub_actions)
-        assert torch_accepts(table, stages, microbatches), (kind, ranks, microbatches)
-        assert csv(table) == out.stdout, kind
-        loaded += 1
+for placed, kinds in OURS.items():
+    for kind in kinds:
+        for ranks, microbatches in [(2, 4), (4, 8), (4, 16)]:
+            out = run("convert", "--kind", kind, "-p", str(ranks), "-m", str(microbatches), "--to", "pytorch")
+            assert out.returncode == 0, out.stderr
+            table = parse(out.stdout)
+            stages = 1 + max(action.stage_index for row in table.values() for action in row
+                             if action is not None and action.stage_index is not None and not action.sub_actions)
+            assert torch_accepts(table, stages, microbatches), (kind, ranks, microbatches)
+            assert csv(table) == out.stdout, kind
+            theirs = schedule(torch_schedules._PipelineScheduleRuntime, placed, ranks, microbatches)
+            theirs._load_csv(write("ours.csv", out.stdout), format="compute_only")
+            assert theirs.pipeline_order == table, kind
+            # What they add to it, their messages too, is right for us.
+            lowered = os.path.join(work, "lowered.csv")
+            theirs._dump_csv(lowered, format="compute_comms")
+            out = run("verify", "--table", lowered)
+            assert out.returncode == 0, (kind, out.stderr)
+            loaded += 1
 print(f"{loaded} of our tables load in PyTorch")
-
-
-# Theirs in ours: their generators, run without processes or stages.
-class Order:
-    """What the generators read of a schedule object."""
-
-    def __init__(self, ranks, local, microbatches):
-        self.pp_group_size, self.n_local_stages, self._n_microbatches = ranks, local, microbatches
-        self._num_stages = ranks * local
-        self._stages = [None] * local
-        self.rank = 0
-        self.number_of_rounds = max(1, microbatches // ranks)
-        self.microbatches_per_round = microbatches // self.number_of_rounds
-
 
 # The same order as theirs, also where the ranks do not divide the micro-batches.
 for ranks, chunks, microbatches in [(4, 2, 8), (4, 2, 6), (4, 3, 7), (4, 2, 10), (3, 2, 9), (2, 4, 6)]:
-    order = Order(ranks, chunks, microbatches)
-    try:
-        kind = torch_schedules.ScheduleInterleaved1F1B
-        table = {rank: kind._calculate_single_rank_operations(order, rank) for rank in range(ranks)}
-    except AttributeError:
-        break
-    theirs = csv({rank: [action for action in row if action is not None] for rank, row in table.items()})
+    theirs = schedule(torch_schedules.ScheduleInterleaved1F1B, "looped", ranks, microbatches, chunks).pipeline_order
+    theirs = csv({rank: [action for action in row if action is not None] for rank, row in theirs.items()})
     ours = run("convert", "--kind", "interleaved", "-p", str(ranks), "-m", str(microbatches), "--chunks", str(chunks),
                "--to", "pytorch").stdout
     assert ours == theirs, (ranks, chunks, microbatches)
 
+# Theirs in ours, with computations only and with their messages.
 read = 0
-for name, local in [("ScheduleInterleaved1F1B", 2), ("ScheduleLoopedBFS", 2), ("ScheduleInterleavedZeroBubble", 2),
-                    ("ScheduleZBVZeroBubble", 2), ("ScheduleDualPipeV", 2)]:
-    kind = getattr(torch_schedules, name)
-    order = Order(4, local, 8)
-    order.num_stages = order._num_stages
-    try:
-        table = {rank: kind._calculate_single_rank_operations(order, rank) for rank in range(4)}
-        if hasattr(kind, "_add_bubbles_to_actions"):
-            order.pipeline_order = table
-            table = kind._add_bubbles_to_actions(order, 8)
-    except AttributeError as error:
-        print(f"{name}: this PyTorch's generator wants more than a rank ({error}); left out")
-        continue
-    out = run("verify", "--table", write(name + ".csv", csv(table)))
-    assert out.returncode == 0, (name, out.stderr)
-    read += 1
-assert read >= 3, "most of PyTorch's generators could not be run"
-print(f"{read} tables of PyTorch's generators are right for us")
+for placed, names in THEIRS.items():
+    for name in names:
+        theirs = schedule(getattr(torch_schedules, name), placed, 4, 8)
+        for form in ["compute_only", "compute_comms"]:
+            path = os.path.join(work, f"{name}.{form}.csv")
+            theirs._dump_csv(path, format=form)
+            out = run("verify", "--table", path)
+            assert out.returncode == 0, (name, out.stderr)
+            read += 1
+print(f"{read} files of PyTorch's schedules are right for us")
 
 # Changed tables: swap two cells of a row, drop one, move one to another rank. Doubled cells are apart: PyTorch counts
 # sets and does not see them, ours must.
