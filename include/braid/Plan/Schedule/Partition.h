@@ -15,7 +15,8 @@
 namespace braid::plan {
 
 /// Cuts `weights` into `parts` consecutive, non-empty parts so that the largest sum is least, and among such cuts the
-/// sum of squares is least. Returns the first index of each part. Fails if there are fewer weights than parts.
+/// sum of squares is least. Returns the first index of each part. Weights are not negative. Fails if there are fewer
+/// weights than parts. The time grows with the square of their number.
 Result<std::vector<int>> partitionEvenly(const std::vector<double> &weights, int parts);
 
 } // namespace braid::plan
