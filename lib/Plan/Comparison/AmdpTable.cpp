@@ -10,6 +10,7 @@
 #include "braid/Plan/Simulator/Simulator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace braid::plan {
@@ -120,12 +121,17 @@ static Result<std::vector<Case>> readCases(const TextTable &table, bool windows)
     for (const Result<double> *number : {&depth, &batch, &value})
       if (!*number)
         return Error{number->error()};
-    if (*depth < 4 || *depth > 1024 || *batch < 4 || !(*value > 0))
-      return Error{table.name + ":" + std::to_string(table.lines[i]) + ": depth, batch or value is out of range"};
+    auto isCount = [](double number, double least, double most) {
+      return number >= least && number <= most && number == std::floor(number);
+    };
+    if (!isCount(*depth, 4, 1024) || !isCount(*batch, samplesPerMicrobatch, 1 << 20) || !(*value > 0))
+      return Error{table.name + ":" + std::to_string(table.lines[i]) + ": d is " + table.text(i, "d") + ", batch " +
+                   table.text(i, "batch") + " and value " + table.text(i, "value") +
+                   "; write whole numbers of 4 to 1024 and of 4 to 1048576, and a positive number"};
     row.depth = static_cast<int>(*depth);
     if (row.model.starts_with("16 GPUs")) { // the table does not say which model; GPT's rate at d = 8 fits
       row.model = "GPT";
-      row.replicas = 16 / row.depth;
+      row.replicas = std::max(1, 16 / row.depth);
     }
     row.microbatches = static_cast<int>(*batch / samplesPerMicrobatch / row.replicas);
     row.published = *value;

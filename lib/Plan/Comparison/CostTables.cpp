@@ -36,20 +36,33 @@ std::string ComparedTable::str() const {
 
 namespace {
 /// Numbers of one row; the first that is missing becomes the error.
-struct Row {
+class Row {
+public:
+  Row(const TextTable &table, size_t index) : table(table), index(index) {}
+
   const TextTable &table;
-  size_t index;
+  const size_t index;
   std::string error;
 
   double operator()(const char *column) {
     Result<double> value = table.number(index, column);
-    if (!value || !(*value > 0)) {
-      if (error.empty())
-        error = value ? table.name + ":" + std::to_string(table.lines[index]) + ": " + column + " must be positive"
-                      : value.error();
-      return 1;
-    }
-    return *value;
+    if (value && *value > 0)
+      return *value;
+    return refuse(value ? here() + column + " must be positive" : value.error());
+  }
+  /// A number of ranks, layers or the like.
+  int count(const char *column) {
+    constexpr int most = 1 << 24;
+    double value = (*this)(column);
+    if (value == std::floor(value) && value <= most)
+      return static_cast<int>(value);
+    return refuse(here() + column + " must be a whole number of at most " + std::to_string(most));
+  }
+  std::string here() const { return table.name + ":" + std::to_string(table.lines[index]) + ": "; }
+  int refuse(const std::string &why) {
+    if (error.empty())
+      error = why;
+    return 1;
   }
 };
 } // namespace
@@ -59,15 +72,17 @@ static TrainingRun readRun(Row &row) {
   TrainingRun run;
   run.model.hidden = row("hidden");
   run.model.heads = row("heads");
-  run.model.layers = static_cast<int>(row("layers"));
+  run.model.layers = row.count("layers");
   run.model.sequence = row.table.has("seq_len") ? row("seq_len") : 2048;
   run.model.vocabulary = 51200;
-  run.parallel.tp = static_cast<int>(row("tp"));
-  run.parallel.pp = static_cast<int>(row("pp"));
-  run.parallel.dp = static_cast<int>(row("dp"));
-  run.microbatch = row.table.has("micro_batch") ? row("micro_batch") : 1;
-  run.chunks = row.table.has("virtual_chunks") ? static_cast<int>(row("virtual_chunks")) : 1;
-  run.microbatches = static_cast<int>(row("global_batch") / (run.parallel.dp * run.microbatch));
+  run.parallel.tp = row.count("tp");
+  run.parallel.pp = row.count("pp");
+  run.parallel.dp = row.count("dp");
+  run.microbatch = row.table.has("micro_batch") ? row.count("micro_batch") : 1;
+  run.chunks = row.table.has("virtual_chunks") ? row.count("virtual_chunks") : 1;
+  run.microbatches = static_cast<int>(row.count("global_batch") / (run.parallel.dp * run.microbatch));
+  if (run.microbatches < 1 || run.model.layers < run.parallel.pp)
+    row.refuse(row.here() + "the batch makes no micro-batch, or there are fewer layers than stages");
   return run;
 }
 
@@ -84,7 +99,7 @@ Result<FittedLink> fitNodeLink(const TextTable &allReduce) {
   FittedLink fitted;
   fitted.table.title = allReduce.name + ": milliseconds of an all-reduce";
   for (size_t i = 0; i < allReduce.rows.size(); ++i) {
-    Row row{allReduce, i, {}};
+    Row row(allReduce, i);
     double ranks = row("gpus"), bytes = row("size_mib") * 1024 * 1024, seconds = row("time_ns_in_place") * 1e-9;
     if (!row.error.empty())
       return Error{row.error};
@@ -104,17 +119,26 @@ Result<FittedLink> fitNodeLink(const TextTable &allReduce) {
   return fitted;
 }
 
-Result<ComparedTable> compareMegatron(const TextTable &table, const Hardware &hardware) {
+/// Steps with full recomputation, whose seconds are in this column.
+static Result<ComparedTable> compareSteps(const TextTable &table, const char *column, const Hardware &hardware) {
   ComparedTable result{table.name + ": seconds of a step, full recomputation", {}};
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    Row row{table, i, {}};
+    Row row(table, i);
     TrainingRun run = readRun(row);
-    double seconds = row("derived_iteration_s");
+    double seconds = row(column);
     if (!row.error.empty())
       return Error{row.error};
     result.rows.push_back({labelOf(run), seconds, hardware.seconds(stepWork(run, hardware))});
   }
   return result;
+}
+
+Result<ComparedTable> compareMegatron(const TextTable &table, const Hardware &hardware) {
+  return compareSteps(table, "derived_iteration_s", hardware);
+}
+
+Result<ComparedTable> compareTuring(const TextTable &table, const Hardware &hardware) {
+  return compareSteps(table, "iteration_s", hardware);
 }
 
 Result<std::vector<ComparedTable>> compareSequenceParallel(const TextTable &table, const Hardware &hardware) {
@@ -125,7 +149,7 @@ Result<std::vector<ComparedTable>> compareSequenceParallel(const TextTable &tabl
                                        {table.name + ": GiB of activations without recomputation", {}},
                                        {table.name + ": GiB of activations, selective, sequence parallel", {}}};
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    Row row{table, i, {}};
+    Row row(table, i);
     TrainingRun run = readRun(row);
     std::string label = labelOf(run);
     auto add = [&](int index, double published, double predicted) {
@@ -150,19 +174,6 @@ Result<std::vector<ComparedTable>> compareSequenceParallel(const TextTable &tabl
       return Error{row.error};
   }
   return tables;
-}
-
-Result<ComparedTable> compareTuring(const TextTable &table, const Hardware &hardware) {
-  ComparedTable result{table.name + ": seconds of a step, full recomputation", {}};
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    Row row{table, i, {}};
-    TrainingRun run = readRun(row);
-    double seconds = row("iteration_s");
-    if (!row.error.empty())
-      return Error{row.error};
-    result.rows.push_back({labelOf(run), seconds, hardware.seconds(stepWork(run, hardware))});
-  }
-  return result;
 }
 
 } // namespace braid::plan

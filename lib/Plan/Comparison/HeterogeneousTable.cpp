@@ -159,11 +159,21 @@ static Result<Published> readPublished(const TextTable &table, const std::string
 /// The layout after `prefix` in a cell as "enc 1/1/1/32; LLM 2/8/1/2".
 static Result<Parallelism> layoutAfter(const std::string &cell, const std::string &prefix) {
   Parallelism layout{.zero = 1};
-  size_t at = cell.find(prefix);
-  if (at == std::string::npos || std::sscanf(cell.c_str() + at + prefix.size(), "%d/%d/%d/%d", &layout.tp, &layout.cp,
-                                             &layout.pp, &layout.dp) != 4)
+  constexpr int64_t mostRanks = 1 << 20;
+  const size_t at = cell.find(prefix);
+  bool sound = at != std::string::npos;
+  int64_t ranks = 1;
+  const char *next = cell.data() + (sound ? at + prefix.size() : 0), *const end = cell.data() + cell.size();
+  for (int *size : {&layout.tp, &layout.cp, &layout.pp, &layout.dp}) {
+    if (size != &layout.tp)
+      sound = sound && next != end && *next++ == '/';
+    auto [stop, code] = std::from_chars(next, end, *size);
+    sound = sound && code == std::errc() && *size >= 1 && (ranks *= *size) <= mostRanks;
+    next = stop;
+  }
+  if (!sound)
     return Error{"'" + cell + "' has no layout" + (prefix.empty() ? "" : " after '" + prefix + "'") +
-                 "; write TP/CP/PP/DP, as in 2/8/1/2"};
+                 "; write TP/CP/PP/DP, as in 2/8/1/2, of at most " + std::to_string(mostRanks) + " ranks"};
   layout.sequenceParallel = layout.tp > 1;
   return layout;
 }

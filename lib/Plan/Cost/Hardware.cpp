@@ -166,10 +166,6 @@ Work allGather(const Hardware &hardware, const RankGroup &group, double bytes) {
   return ringPass(hardware, group, bytes);
 }
 
-Work reduceScatter(const Hardware &hardware, const RankGroup &group, double bytes) {
-  return ringPass(hardware, group, bytes);
-}
-
 Work sendReceive(const Hardware &hardware, bool sameNode, int concurrent, double bytes) {
   return onLinks(hardware, sameNode, concurrent, [&](const Link &link) { return link.time(bytes); });
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace braid::plan {
@@ -92,13 +93,15 @@ Result<std::vector<MeasuredRun>> readMeasuredRuns(const TextTable &table) {
 }
 
 Observations observe(const std::vector<MeasuredRun> &runs, const Hardware &hardware) {
+  std::map<double, int> ofSize;
+  for (const MeasuredRun &run : runs)
+    ++ofSize[run.size];
   Observations observations;
   for (const MeasuredRun &run : runs) {
     Work work = stepWork(run.run, hardware);
     observations.amounts.emplace_back(work.amounts.begin(), work.amounts.end());
     observations.measured.push_back(run.seconds);
-    auto same = [&](const MeasuredRun &other) { return other.size == run.size; };
-    observations.weights.push_back(1.0 / std::count_if(runs.begin(), runs.end(), same));
+    observations.weights.push_back(1.0 / ofSize[run.size]);
   }
   return observations;
 }

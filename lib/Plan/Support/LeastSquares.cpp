@@ -113,21 +113,6 @@ static std::optional<std::vector<double>> solve(const Scaled &problem, const std
   return result;
 }
 
-Result<std::vector<double>> leastSquares(const Observations &observations) {
-  if (Status status = observations.check(); !status)
-    return Error{status.error()};
-  Scaled problem(observations);
-  std::vector<size_t> all(problem.columns.size());
-  std::iota(all.begin(), all.end(), 0);
-  std::optional<std::vector<double>> solution = solve(problem, all);
-  if (!solution)
-    return Error{std::to_string(observations.rows()) + " measurements do not determine " + std::to_string(all.size()) +
-                 " constants; measure at more different sizes"};
-  for (size_t i = 0; i < all.size(); ++i)
-    (*solution)[i] /= problem.lengths[i];
-  return *solution;
-}
-
 Result<std::vector<double>> nonNegativeLeastSquares(const Observations &observations) {
   if (Status status = observations.check(); !status)
     return Error{status.error()};

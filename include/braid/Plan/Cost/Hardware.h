@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Figures of a cluster: peaks from data sheets, and the share of each peak that training reaches, which is fitted. The
-// figures that braid brings are data, lib/Plan/Cost/Hardware.yaml, with the source of each. docs/Costs.md, section 3.
+// figures that braid brings are data, lib/Plan/Cost/Hardware.yaml, with the source of each. docs/Costs.md, section 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,7 +92,7 @@ struct RankGroup {
 };
 
 // Collectives over `bytes` of the whole tensor; each rank holds all of it (all-reduce) or a part before or after.
-// (alpha-beta costs of rings and trees; Thakur, Rabenseifner and Gropp, 2005)
+// (alpha-beta costs of rings and trees; Thakur, Rabenseifner and Gropp, 2005) docs/Costs.md, section 2.
 Work ringAllReduce(const Hardware &hardware, const RankGroup &group, double bytes);
 /// Down and up two binary trees that share the bytes: fewer steps, somewhat more bytes. (Sanders, Speck and Traff,
 /// 2009)
@@ -100,7 +100,6 @@ Work treeAllReduce(const Hardware &hardware, const RankGroup &group, double byte
 /// The ring inside a node; between nodes the faster of both.
 Work allReduce(const Hardware &hardware, const RankGroup &group, double bytes);
 Work allGather(const Hardware &hardware, const RankGroup &group, double bytes);
-Work reduceScatter(const Hardware &hardware, const RankGroup &group, double bytes);
 /// From one rank to another; `concurrent` of a node do the same at once.
 Work sendReceive(const Hardware &hardware, bool sameNode, int concurrent, double bytes);
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A link costs latencies and its bytes over a bandwidth (the alpha-beta model). Planner, cost tables and reshards take
-// the times of messages and collectives from here. docs/Costs.md, section 3.
+// the times of messages and collectives from here. docs/Costs.md, section 2.
 //
 //===----------------------------------------------------------------------===//
 

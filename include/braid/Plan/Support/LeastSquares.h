@@ -29,11 +29,8 @@ struct Observations {
   Status check() const;
 };
 
-/// The constants with the least weighted sum of squared relative errors, by Householder's QR. Columns that depend on
-/// others are an error.
-Result<std::vector<double>> leastSquares(const Observations &observations);
-
-/// The same, no constant below 0. (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23)
+/// The constants with the least weighted sum of squared relative errors, none below 0. (Lawson and Hanson, Solving
+/// Least Squares Problems, 1974, chapter 23; Householder's QR) A column that others make up gets 0.
 Result<std::vector<double>> nonNegativeLeastSquares(const Observations &observations);
 
 /// The same for the sum of relative errors themselves, which a few wild measurements move less: least squares again
