@@ -93,10 +93,15 @@ MicrobatchLoads loadsOf(const StepModel &model, const SampleLoads &samples, cons
   return loads;
 }
 
-double deviation(const MicrobatchLoads &loads, int component) {
-  double mean = 0, square = 0;
+static double meanForward(const MicrobatchLoads &loads, int component) {
+  double mean = 0;
   for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
     mean += loads.forward(component, microbatch) / loads.microbatches;
+  return mean;
+}
+
+double deviation(const MicrobatchLoads &loads, int component) {
+  double mean = meanForward(loads, component), square = 0;
   for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch) {
     double excess = loads.forward(component, microbatch) - mean;
     square += excess * excess / loads.microbatches;
@@ -105,9 +110,7 @@ double deviation(const MicrobatchLoads &loads, int component) {
 }
 
 double variation(const MicrobatchLoads &loads, int component) {
-  double mean = 0;
-  for (int microbatch = 0; microbatch < loads.microbatches; ++microbatch)
-    mean += loads.forward(component, microbatch) / loads.microbatches;
+  double mean = meanForward(loads, component);
   return mean > 0 ? deviation(loads, component) / mean : 0;
 }
 

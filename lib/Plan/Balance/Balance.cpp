@@ -54,10 +54,7 @@ static std::vector<int> candidateCounts(int effective, int all) {
 }
 
 Result<Balanced> Balancer::balance(const SampleLoads &samples) {
-  if (samples.components() != static_cast<int>(model.components.size()))
-    return Error{"the samples have loads for " + std::to_string(samples.components()) +
-                 " components and the step has " + std::to_string(model.components.size()) + "; give one for each"};
-  if (Status status = samples.check(); !status)
+  if (Status status = model.checkSamples(samples); !status)
     return Error{status.error()};
   int count = timer.microbatches();
   struct Start {

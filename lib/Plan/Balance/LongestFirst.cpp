@@ -16,6 +16,7 @@
 namespace braid::plan {
 
 int effectiveMicrobatches(const SampleLoads &samples, int microbatches) {
+  constexpr double rounding = 1e-9; // of sums: ten equal loads of 0.1 are ten micro-batches, not 9.999...
   double count = microbatches;
   for (int component = 0; component + 1 < samples.components(); ++component) {
     double sum = 0, largest = 0;
@@ -24,7 +25,7 @@ int effectiveMicrobatches(const SampleLoads &samples, int microbatches) {
       largest = std::max(largest, load);
     }
     if (largest > 0)
-      count = std::min(count, sum / largest);
+      count = std::min(count, sum / largest * (1 + rounding));
   }
   return std::max(1, static_cast<int>(count));
 }
@@ -136,7 +137,7 @@ Assignment assignEntrain(const StepModel &model, const SampleLoads &samples, int
 Assignment assignToProfile(const StepModel &model, const SampleLoads &samples,
                            const std::vector<std::vector<double>> &shares) {
   int components = samples.components(), microbatches = static_cast<int>(shares[0].size());
-  std::vector<double> totals = totalLoads(samples), slowest;
+  std::vector<double> totals = samples.totals(), slowest;
   std::vector<std::vector<double>> left = shares; // time on the slowest stage until the share is reached
   for (int component = 0; component < components; ++component) {
     slowest.push_back(model.slowest(component));

@@ -9,9 +9,17 @@
 #include "braid/Plan/Support/Random.h"
 
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace braid::plan {
+
+std::vector<double> SampleLoads::totals() const {
+  std::vector<double> sums;
+  for (const std::vector<double> &ofComponent : loads)
+    sums.push_back(std::accumulate(ofComponent.begin(), ofComponent.end(), 0.0));
+  return sums;
+}
 
 SampleLoads SampleLoads::select(const std::vector<int> &samples) const {
   SampleLoads result;

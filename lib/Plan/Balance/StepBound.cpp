@@ -175,9 +175,8 @@ private:
 
 Result<MicrobatchProfile> findProfile(const StepModel &model, StepTimer &timer, const SampleLoads &typical,
                                       double scale, int rounds) {
-  if (typical.components() != static_cast<int>(model.components.size()))
-    return Error{"the samples have loads for " + std::to_string(typical.components()) +
-                 " components and the step has " + std::to_string(model.components.size()) + "; give one for each"};
+  if (Status status = model.checkSamples(typical); !status)
+    return Error{status.error()};
   SampleLoads groups = groupByProportion(typical, scale);
   // Without deferral, which costs memory and gains little here, for the profile; with it for the bound.
   Game simple(model, timer, groups, false), whole(model, timer, groups, true);
@@ -216,13 +215,6 @@ StepBound tightenBound(const StepModel &model, StepTimer &timer, const SampleLoa
     }
   }
   return best;
-}
-
-std::vector<double> totalLoads(const SampleLoads &samples) {
-  std::vector<double> totals;
-  for (const std::vector<double> &loads : samples.loads)
-    totals.push_back(std::accumulate(loads.begin(), loads.end(), 0.0));
-  return totals;
 }
 
 double longestTrip(const StepModel &model, const SampleLoads &samples) {

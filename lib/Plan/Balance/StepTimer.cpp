@@ -53,6 +53,13 @@ Status StepModel::check() const {
   return {};
 }
 
+Status StepModel::checkSamples(const SampleLoads &samples) const {
+  if (samples.components() != static_cast<int>(components.size()))
+    return Error{"the samples have loads for " + std::to_string(samples.components()) +
+                 " components and the step has " + std::to_string(components.size()) + "; give one for each"};
+  return samples.check();
+}
+
 /// First stage of each component.
 static std::vector<int> firstStages(const StepModel &model) {
   std::vector<int> first{0};
@@ -203,31 +210,6 @@ double StepTimer::peakMemory(const MicrobatchLoads &loads) const {
     peak = std::max(peak, memory);
   }
   return peak;
-}
-
-CostModel simulatorCosts(const StepModel &model, const MicrobatchLoads &loads) {
-  CostModel costs;
-  costs.latency = model.latency;
-  costs.stages.resize(model.numStages());
-  std::vector<std::pair<int, double>> stages; // component, share
-  for (size_t component = 0; component < model.components.size(); ++component)
-    for (double share : model.components[component].shares)
-      stages.push_back({static_cast<int>(component), share});
-  costs.timePerByte = 1;
-  costs.duration = [stages, loads, backward = model.backward](const Action &action) {
-    bool behind = action.kind == ActionKind::FullBackward;
-    auto [component, share] = stages[action.stage];
-    return share * loads.load[loads.index(component, behind, action.microbatch, action.sub)] * (behind ? backward : 1);
-  };
-  costs.bytes = [stages, loads, components = model.components](const Action &send) {
-    int component = stages[send.stage].first;
-    // A gradient is named after the part that takes it; the language model's comes from the partner's backward.
-    bool partner = send.kind == ActionKind::SendB && send.sub == 1 && component + 1 == loads.components;
-    size_t at =
-        loads.index(component, send.kind == ActionKind::SendB, send.microbatch + partner, partner ? 0 : send.sub);
-    return components[component].timePerRow * loads.rows[at];
-  };
-  return costs;
 }
 
 } // namespace braid::plan

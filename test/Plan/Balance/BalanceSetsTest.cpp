@@ -58,7 +58,7 @@ protected:
       samples.loads[0].push_back(encoder.ofSample(vision[sample], images[sample]));
       samples.loads[1].push_back(language.ofSample(samples.rows[1][sample]));
     }
-    std::vector<int> split = *splitDevices(totalLoads(samples), 8);
+    std::vector<int> split = *splitDevices(samples.totals(), 8);
     for (int component : {0, 1}) {
       int layers = component ? 28 : 32;
       std::vector<int> starts = *partitionEvenly(std::vector<double>(layers, 1.0), split[component]);

@@ -9,11 +9,13 @@
 #include "braid/Plan/Balance/Assignment.h"
 #include "braid/Plan/Balance/StepBound.h"
 #include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Simulator/Simulator.h"
 #include "braid/Plan/Support/Random.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace braid::plan;
 
@@ -56,6 +58,32 @@ static Assignment randomAssignment(Random &random, int samples, int microbatches
           assignment.deferred[microbatch].push_back(sample);
   EXPECT_TRUE(assignment.check(samples));
   return assignment;
+}
+
+/// The simulator's costs of these micro-batches.
+static CostModel simulatorCosts(const StepModel &model, const MicrobatchLoads &loads) {
+  CostModel costs;
+  costs.latency = model.latency;
+  costs.stages.resize(model.numStages());
+  std::vector<std::pair<int, double>> stages; // component, share
+  for (size_t component = 0; component < model.components.size(); ++component)
+    for (double share : model.components[component].shares)
+      stages.push_back({static_cast<int>(component), share});
+  costs.timePerByte = 1;
+  costs.duration = [stages, loads, backward = model.backward](const Action &action) {
+    bool behind = action.kind == ActionKind::FullBackward;
+    auto [component, share] = stages[action.stage];
+    return share * loads.load[loads.index(component, behind, action.microbatch, action.sub)] * (behind ? backward : 1);
+  };
+  costs.bytes = [stages, loads, components = model.components](const Action &send) {
+    int component = stages[send.stage].first;
+    // A gradient is named after the part that takes it; the language model's comes from the partner's backward.
+    bool partner = send.kind == ActionKind::SendB && send.sub == 1 && component + 1 == loads.components;
+    size_t at =
+        loads.index(component, send.kind == ActionKind::SendB, send.microbatch + partner, partner ? 0 : send.sub);
+    return components[component].timePerRow * loads.rows[at];
+  };
+  return costs;
 }
 
 TEST(StepTimer, AgreesWithTheSimulator) {
@@ -122,10 +150,24 @@ TEST(StepTimer, RefusesBadModels) {
   EXPECT_NE(StepTimer::create(model, 2).error().find("'vision' have shares that sum to 0.9"), std::string::npos);
   model.components[0].shares = {0.5, 0.5};
   model.placement = {0};
-  EXPECT_NE(StepTimer::create(model, 2).error().find("3"), std::string::npos);
+  EXPECT_NE(StepTimer::create(model, 2).error().find("ranks for 1 stages and there are 3"), std::string::npos);
   model.placement.clear();
   model.backward = -1;
   EXPECT_NE(StepTimer::create(model, 2).error().find("not negative"), std::string::npos);
+}
+
+TEST(StepBound, RefusesBadSamples) {
+  StepModel model;
+  model.components = {{"vision", {1}}, {"language", {1}}};
+  Result<StepTimer> timer = StepTimer::create(model, 2);
+  ASSERT_TRUE(timer) << timer.error();
+  auto error = [&](const SampleLoads &samples) {
+    Result<MicrobatchProfile> profile = findProfile(model, *timer, samples);
+    return profile ? std::string("found") : profile.error();
+  };
+  EXPECT_NE(error({{{1}}, {{1}}}).find("loads for 1 components and the step has 2"), std::string::npos);
+  EXPECT_NE(error({{{NAN}, {1}}, {{1}, {1}}}).find("sample 0"), std::string::npos);
+  EXPECT_NE(error({{{1}, {1}}, {{1}}}).find("give both"), std::string::npos);
 }
 
 // No assignment at all is below the bound: all K^n of them, with every way to defer.

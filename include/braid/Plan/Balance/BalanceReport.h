@@ -16,7 +16,7 @@
 #include "braid/Plan/Balance/Balance.h"
 
 #include <map>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace braid::plan {
@@ -29,8 +29,8 @@ struct MethodFigures {
   Assignment assignment;
   double stepTime = 0;
   double peakMemory = 0;
-  std::vector<double> variation,
-      deviation; // [component], of the samples' forward loads in its micro-batches, up to the last with samples
+  // [component], of the samples' forward loads in its micro-batches, up to the last with samples
+  std::vector<double> variation, deviation;
 };
 
 struct Comparison {

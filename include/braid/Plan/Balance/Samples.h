@@ -27,6 +27,8 @@ struct SampleLoads {
 
   int components() const { return static_cast<int>(loads.size()); }
   int size() const { return loads.empty() ? 0 : static_cast<int>(loads[0].size()); }
+  /// The loads' sums over all samples, by component.
+  std::vector<double> totals() const;
   /// These samples alone, renumbered from 0 in this order.
   SampleLoads select(const std::vector<int> &samples) const;
   /// Same sizes everywhere, no NaN, nothing negative or infinite.

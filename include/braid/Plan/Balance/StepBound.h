@@ -42,15 +42,13 @@ struct MicrobatchProfile {
 
 /// Works both out for a usual batch: the samples given, each `scale` times. Samples are first merged into groups in
 /// which the components' loads have about the same proportions. More rounds bring profile and bound closer together.
+/// Fails if a sample's numbers are wrong.
 Result<MicrobatchProfile> findProfile(const StepModel &model, StepTimer &timer, const SampleLoads &typical,
                                       double scale = 1, int rounds = 4000);
 
 /// The same bound, from a game with the loads of these samples instead of a usual batch's: closer to their shortest
 /// step.
 StepBound tightenBound(const StepModel &model, StepTimer &timer, const SampleLoads &samples, int rounds);
-
-/// The loads' sums over all samples, by component.
-std::vector<double> totalLoads(const SampleLoads &samples);
 
 /// The whole way of the sample that takes longest, forwards and back, alone.
 double longestTrip(const StepModel &model, const SampleLoads &samples);

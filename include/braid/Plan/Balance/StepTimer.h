@@ -18,7 +18,8 @@
 #ifndef BRAID_PLAN_BALANCE_STEPTIMER_H
 #define BRAID_PLAN_BALANCE_STEPTIMER_H
 
-#include "braid/Plan/Simulator/Simulator.h"
+#include "braid/Plan/Balance/Samples.h"
+#include "braid/Plan/Schedule/Pipeline.h"
 
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ struct StepModel {
   /// Time that a unit of load takes on the slowest stage of a component.
   double slowest(int component) const;
   Status check() const;
+  /// Samples that it can run: loads and rows for each of its components, all right in themselves.
+  Status checkSamples(const SampleLoads &samples) const;
   Result<Pipeline> pipeline(int microbatches) const;
 };
 
@@ -101,9 +104,6 @@ private:
   std::vector<int> lastNodes; // of each rank
   std::vector<double> times;  // scratch
 };
-
-/// The simulator's costs of these micro-batches.
-CostModel simulatorCosts(const StepModel &model, const MicrobatchLoads &loads);
 
 } // namespace braid::plan
 
