@@ -71,14 +71,17 @@ private:
     return bounds[division.inputs[targetOf(input)].unit][microbatch] * scaleOf(input);
   }
 
-  Result<std::vector<int64_t>> valuesOf(int input) {
-    auto found = values.find(input);
-    if (found != values.end())
-      return found->second;
-    Result<std::vector<int64_t>> result = read(input);
-    if (result)
-      values[input] = *result;
-    return result;
+  Result<const std::vector<int64_t> *> valuesOf(int input) {
+    auto [at, added] = known.try_emplace(input);
+    if (added) {
+      Result<std::vector<int64_t>> result = read(input);
+      if (!result) {
+        known.erase(at);
+        return Error{result.error()};
+      }
+      at->second = std::move(*result);
+    }
+    return &at->second;
   }
 
   std::string name(int input) const { return "input '" + inputs[input].name + "'"; }
@@ -92,18 +95,21 @@ private:
 
   /// The rows of the counted input begin where the segment does with which a micro-batch begins.
   Status followCounted(int input) {
-    Result<std::vector<int64_t>> offsets = valuesOf(input);
+    Result<const std::vector<int64_t> *> values = valuesOf(input);
+    if (!values)
+      return Error{values.error()};
+    const std::vector<int64_t> &offsets = **values;
     const Bounds &own = bounds[division.inputs[input].unit];
     int64_t scale = scaleOf(input);
     Bounds counted;
     for (int64_t begin : own) {
-      if (begin < 0 || begin >= static_cast<int64_t>(offsets->size()))
-        return Error{name(input) + " has " + std::to_string(offsets->size()) + " entries, and the samples need entry " +
+      if (begin < 0 || begin >= static_cast<int64_t>(offsets.size()))
+        return Error{name(input) + " has " + std::to_string(offsets.size()) + " entries, and the samples need entry " +
                      std::to_string(begin) + "; give it one more than there are segments"};
-      if ((*offsets)[begin] % scale)
-        return Error{name(input) + " has a sample begin at row " + std::to_string((*offsets)[begin]) + " of '" +
+      if (offsets[begin] % scale)
+        return Error{name(input) + " has a sample begin at row " + std::to_string(offsets[begin]) + " of '" +
                      inputs[input].rule.input + "', whose rows come in groups of " + std::to_string(scale)};
-      counted.push_back((*offsets)[begin] / scale);
+      counted.push_back(offsets[begin] / scale);
     }
     bounds[division.inputs[targetOf(input)].unit] = counted;
     return {};
@@ -111,23 +117,24 @@ private:
 
   /// The segments or entries of an input begin where the first one does that counts rows of the micro-batch.
   Status followCounting(int input) {
-    Result<std::vector<int64_t>> entries = valuesOf(input);
-    if (!entries)
-      return Error{entries.error()};
+    Result<const std::vector<int64_t> *> values = valuesOf(input);
+    if (!values)
+      return Error{values.error()};
+    const std::vector<int64_t> &entries = **values;
     Bounds counted = bounds[division.inputs[targetOf(input)].unit], own;
     int64_t scale = scaleOf(input), factor = division.inputs[input].factor;
     if (inputs[input].rule.kind == Kind::Offsets) {
       for (size_t m = 0; m + 1 < counted.size(); ++m)
-        own.push_back(std::lower_bound(entries->begin(), entries->end() - 1, counted[m] * scale) - entries->begin());
-      own.push_back(static_cast<int64_t>(entries->size()) - 1);
+        own.push_back(std::lower_bound(entries.begin(), entries.end() - 1, counted[m] * scale) - entries.begin());
+      own.push_back(static_cast<int64_t>(entries.size()) - 1);
     } else {
       size_t at = 0;
       for (size_t m = 0; m + 1 < counted.size(); ++m) {
         own.push_back(static_cast<int64_t>(at));
-        while (at < entries->size() && (*entries)[at] < counted[m + 1] * scale)
+        while (at < entries.size() && entries[at] < counted[m + 1] * scale)
           ++at;
       }
-      own.push_back(static_cast<int64_t>(entries->size()));
+      own.push_back(static_cast<int64_t>(entries.size()));
     }
     for (int64_t &begin : own) {
       if (begin % factor)
@@ -140,22 +147,23 @@ private:
   }
 
   Status checkOffsets(int input) {
-    Result<std::vector<int64_t>> offsets = valuesOf(input);
-    if (!offsets)
-      return Error{offsets.error()};
+    Result<const std::vector<int64_t> *> values = valuesOf(input);
+    if (!values)
+      return Error{values.error()};
+    const std::vector<int64_t> &offsets = **values;
     size_t target = targetOf(input);
     const InputDivision &counted = division.inputs[target];
     int64_t rows = shapes[target][counted.dim] - (inputs[target].rule.kind == Kind::Offsets);
-    if (offsets->empty() || offsets->front() != 0)
-      return Error{name(input) + " begins with " + (offsets->empty() ? "nothing" : std::to_string(offsets->front())) +
+    if (offsets.empty() || offsets.front() != 0)
+      return Error{name(input) + " begins with " + (offsets.empty() ? "nothing" : std::to_string(offsets.front())) +
                    ", and cumulative lengths begin with 0"};
-    for (size_t i = 1; i < offsets->size(); ++i)
-      if ((*offsets)[i] < (*offsets)[i - 1])
-        return Error{name(input) + " falls from " + std::to_string((*offsets)[i - 1]) + " to " +
-                     std::to_string((*offsets)[i]) + " at entry " + std::to_string(i) +
+    for (size_t i = 1; i < offsets.size(); ++i)
+      if (offsets[i] < offsets[i - 1])
+        return Error{name(input) + " falls from " + std::to_string(offsets[i - 1]) + " to " +
+                     std::to_string(offsets[i]) + " at entry " + std::to_string(i) +
                      ", and cumulative lengths never fall"};
-    if (offsets->back() != rows)
-      return Error{name(input) + " ends with " + std::to_string(offsets->back()) + ", and '" + inputs[target].name +
+    if (offsets.back() != rows)
+      return Error{name(input) + " ends with " + std::to_string(offsets.back()) + ", and '" + inputs[target].name +
                    "' has " + std::to_string(rows) +
                    (inputs[target].rule.kind == Kind::Offsets ? " segments" : " rows")};
     return {};
@@ -177,19 +185,20 @@ private:
     if (rule.kind == Kind::Offsets)
       if (Status status = checkOffsets(input); !status)
         return status;
-    Result<std::vector<int64_t>> entries = valuesOf(input);
-    if (!entries)
-      return Error{entries.error()};
+    Result<const std::vector<int64_t> *> values = valuesOf(input);
+    if (!values)
+      return Error{values.error()};
+    const std::vector<int64_t> &entries = **values;
     const Bounds &own = bounds[division.inputs[input].unit], &counted = bounds[division.inputs[targetOf(input)].unit];
     int64_t scale = scaleOf(input), factor = division.inputs[input].factor;
     int64_t extra = rule.kind == Kind::Offsets;
-    if (own.back() * factor + extra != static_cast<int64_t>(entries->size()))
-      return Error{name(input) + " has " + std::to_string(entries->size()) + " entries, and the samples have " +
+    if (own.back() * factor + extra != static_cast<int64_t>(entries.size()))
+      return Error{name(input) + " has " + std::to_string(entries.size()) + " entries, and the samples have " +
                    std::to_string(own.back() * factor + extra)};
     for (size_t m = 0; m + 1 < own.size(); ++m) {
       int64_t low = counted[m] * scale, high = counted[m + 1] * scale;
       if (rule.kind == Kind::Offsets) {
-        int64_t first = (*entries)[own[m]], last = (*entries)[own[m + 1]];
+        int64_t first = entries[own[m]], last = entries[own[m + 1]];
         if (first != low || last != high)
           return Error{name(input) + " has segments of micro-batch " + std::to_string(m) + " from row " +
                        std::to_string(first) + " to " + std::to_string(last) + ", and its rows of '" + rule.input +
@@ -198,8 +207,8 @@ private:
         continue;
       }
       for (int64_t at = own[m] * factor; at < own[m + 1] * factor; ++at)
-        if ((*entries)[at] < low || (*entries)[at] >= high)
-          return Error{name(input) + " has " + std::to_string((*entries)[at]) + " at entry " + std::to_string(at) +
+        if (entries[at] < low || entries[at] >= high)
+          return Error{name(input) + " has " + std::to_string(entries[at]) + " at entry " + std::to_string(at) +
                        " in micro-batch " + std::to_string(m) + ", whose rows of '" + rule.input + "' are " +
                        std::to_string(low) + " to " + std::to_string(high) +
                        "; entries stand in the order of the samples, and name rows of their own sample"};
@@ -211,8 +220,8 @@ private:
   const BatchDivision &division;
   const std::vector<std::vector<int64_t>> &shapes;
   const ReadValues &read;
-  std::map<Expr, Bounds> bounds; // by unit
-  std::map<int, std::vector<int64_t>> values;
+  std::map<Expr, Bounds> bounds;             // by unit
+  std::map<int, std::vector<int64_t>> known; // values, by input
 };
 } // namespace
 

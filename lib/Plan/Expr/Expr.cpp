@@ -126,7 +126,8 @@ static std::optional<Expr::Monomial> divide(const Expr::Monomial &a, const Expr:
   return quotient;
 }
 
-/// Orders monomials for the long division: by degree, then by text; compatible with multiplication for our use.
+/// The graded lexicographic order, with atoms in the order of their texts. It is a monomial order, so the long division
+/// ends.
 static bool graded(const Expr::Monomial &a, const Expr::Monomial &b) {
   int degreeA = 0, degreeB = 0;
   for (const auto &[atom, power] : a.powers)
@@ -135,7 +136,7 @@ static bool graded(const Expr::Monomial &a, const Expr::Monomial &b) {
     degreeB += power;
   if (degreeA != degreeB)
     return degreeA < degreeB;
-  // Of equal degree: the smaller power of the first atom that differs is the smaller monomial (grevlex would do too).
+  // Of equal degree: the smaller power of the first atom that differs is the smaller monomial.
   auto left = a.powers.begin(), right = b.powers.begin();
   for (; left != a.powers.end() && right != b.powers.end(); ++left, ++right) {
     if (left->first->text != right->first->text)

@@ -46,15 +46,15 @@ bool holds(int64_t left, Relation relation, int64_t right) {
   return false;
 }
 
-bool Guard::holds(const Expr::Lookup &symbols) const {
-  std::optional<int64_t> a = left.evaluate(symbols), b = right.evaluate(symbols);
-  return a && b && plan::holds(*a, relation, *b);
+/// `symbols` is a map or a function.
+template <typename Symbols> static bool holdsFor(const Guard &guard, const Symbols &symbols) {
+  std::optional<int64_t> a = guard.left.evaluate(symbols), b = guard.right.evaluate(symbols);
+  return a && b && holds(*a, guard.relation, *b);
 }
 
-bool Guard::holds(const std::map<std::string, int64_t> &symbols) const {
-  std::optional<int64_t> a = left.evaluate(symbols), b = right.evaluate(symbols);
-  return a && b && plan::holds(*a, relation, *b);
-}
+bool Guard::holds(const Expr::Lookup &symbols) const { return holdsFor(*this, symbols); }
+
+bool Guard::holds(const std::map<std::string, int64_t> &symbols) const { return holdsFor(*this, symbols); }
 
 std::string Guard::str() const { return left.str() + " " + spelling(relation) + " " + right.str(); }
 

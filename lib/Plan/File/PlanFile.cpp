@@ -16,6 +16,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace braid::plan {
@@ -84,17 +85,8 @@ PlanMesh readMesh(const std::string &component, const YAML::Node &node) {
     fail(node, what + " has no ranks; give it at least one, as in ranks: [0-3]");
   if (mesh.axes.empty())
     mesh.axes.emplace_back("dp", static_cast<int>(mesh.ranks.size()));
-  int64_t product = 1;
-  std::string sizes;
-  for (const auto &[axis, size] : mesh.axes) {
-    product = std::min<int64_t>(product * size, int64_t(maxRanks) * maxRanks);
-    product = std::min<int64_t>(product, INT32_MAX);
-    sizes += (sizes.empty() ? "" : " x ") + axis + " " + std::to_string(size);
-  }
-  if (product != static_cast<int64_t>(mesh.ranks.size()))
-    fail(axesNode.IsDefined() && !axesNode.IsNull() ? axesNode : node,
-         what + " has " + std::to_string(mesh.ranks.size()) + " ranks, and its axes " + sizes + " make " +
-             std::to_string(product) + "; let the sizes of the axes multiply to the number of ranks");
+  if (Status status = checkMesh(mesh, what); !status)
+    fail(axesNode.IsDefined() && !axesNode.IsNull() ? axesNode : node, status.error());
   return mesh;
 }
 
@@ -133,11 +125,13 @@ PlanComponent readComponent(const std::string &name, const YAML::Node &key, cons
 }
 
 PlanSchedule readSchedule(const YAML::Node &node) {
-  // Kinds.h names the generators; search takes the best that it finds.
   std::vector<std::string> kinds;
-  for (const ScheduleKind &kind : scheduleKinds())
+  std::set<std::string> late;
+  for (const ScheduleKind &kind : scheduleKinds()) {
     kinds.push_back(kind.name);
-  kinds.push_back("search");
+    if (kind.readsUpdates)
+      late.insert(kind.name);
+  }
   PlanSchedule schedule;
   YAML::Node kindNode = node;
   readKeys(
@@ -160,8 +154,7 @@ PlanSchedule readSchedule(const YAML::Node &node) {
           schedule.table = textOf(value, "table");
         }
       });
-  bool stale = schedule.kind == "amdp" || schedule.kind == "amdp_split" || schedule.kind == "2bw";
-  if (stale && !schedule.async)
+  if (late.count(schedule.kind) && !schedule.async)
     fail(kindNode, "schedule kind '" + schedule.kind +
                        "' updates with gradients up to one step old; add async: true to accept that, or choose 1f1b");
   return schedule;
@@ -263,23 +256,8 @@ PlanOptimizer readOptimizer(const YAML::Node &node) {
   return optimizer;
 }
 
-/// Inputs that collate rules name must exist.
-void checkCollate(const PlanFile &plan) {
-  std::vector<std::string> names;
-  for (const PlanInput &input : plan.inputs)
-    names.push_back(input.name);
-  for (const PlanInput &input : plan.inputs) {
-    if (!input.collate || input.collate->input.empty())
-      continue;
-    if (std::find(names.begin(), names.end(), input.collate->input) == names.end())
-      throw Located{"the collate rule of input '" + input.name + "' names the input '" + input.collate->input +
-                        "', which is not among the inputs" + suggest(input.collate->input, names),
-                    input.location};
-  }
-}
-
 PlanFile readRoot(const YAML::Node &root) {
-  static const std::vector<std::string> known = {"inputs",    "components", "schedule", "balance",
+  static const std::vector<std::string> known = {"inputs",    "components", "schedule",  "balance",
                                                  "precision", "recompute",  "optimizer", "seed"};
   PlanFile plan;
   readKeys(root, "the plan", known, [&](const std::string &entry, const YAML::Node &value) {
@@ -287,7 +265,6 @@ PlanFile readRoot(const YAML::Node &root) {
       forEachEntry(value, "inputs", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
         plan.inputs.push_back(readInput(name, key, node));
       });
-      checkCollate(plan);
     } else if (entry == "components") {
       forEachEntry(value, "components", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
         plan.components.push_back(readComponent(name, key, node));
@@ -306,7 +283,7 @@ PlanFile readRoot(const YAML::Node &root) {
           plan.masterPrecision = choiceOf(type, "master precision", {"fp64", "fp32"});
       });
     } else if (entry == "recompute") {
-      auto add = [&](const std::string &pattern, PlanLocation at, const YAML::Node &policy) {
+      auto add = [&](const std::string &pattern, FileLocation at, const YAML::Node &policy) {
         plan.recompute.push_back({{pattern, at}, choiceOf(policy, "recompute policy", {"none", "selective", "full"})});
       };
       if (value.IsScalar())

@@ -148,16 +148,6 @@ Rows Rows::whole(int64_t rows) {
   return result;
 }
 
-Rows Rows::perLane(std::vector<std::string> axes, const std::vector<int64_t> &rows) {
-  Rows result{std::move(axes), {}};
-  int64_t at = 0;
-  for (int64_t count : rows) {
-    append(result.lanes.emplace_back(), {at, at + count});
-    at += count;
-  }
-  return result;
-}
-
 Result<Rows> Rows::ofSamples(std::vector<std::string> axes, const std::vector<std::vector<int>> &samples,
                              const std::vector<int64_t> &rowsPerSample) {
   std::vector<int64_t> start{0};

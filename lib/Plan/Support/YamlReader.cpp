@@ -20,8 +20,8 @@ namespace braid::plan::yaml {
 
 static constexpr size_t maxFileSize = 1 << 20;
 
-PlanLocation locate(const YAML::Mark &mark) {
-  return mark.is_null() ? PlanLocation{} : PlanLocation{mark.line + 1, mark.column + 1};
+FileLocation locate(const YAML::Mark &mark) {
+  return mark.is_null() ? FileLocation{} : FileLocation{mark.line + 1, mark.column + 1};
 }
 
 void fail(const YAML::Node &node, const std::string &message) { throw Located{message, locate(node.Mark())}; }
@@ -132,8 +132,8 @@ void readKeys(const YAML::Node &node, const std::string &what, const std::vector
 }
 
 /// The first byte that no UTF-8 text has: yaml-cpp takes other encodings for granted, or mends them.
-static std::optional<PlanLocation> findNoText(std::string_view text) {
-  PlanLocation location{1, 1};
+static std::optional<FileLocation> findNoText(std::string_view text) {
+  FileLocation location{1, 1};
   for (size_t at = 0; at < text.size();) {
     auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     unsigned first = byte(at);
@@ -195,7 +195,7 @@ namespace {
 /// Notes where a document starts.
 class DocumentStart : public YAML::EventHandler {
 public:
-  PlanLocation location;
+  FileLocation location;
 
   void OnDocumentStart(const YAML::Mark &mark) override { location = locate(mark); }
   void OnDocumentEnd() override {}
@@ -211,7 +211,7 @@ public:
 
 Status read(const std::string &text, const std::string &fileName, const std::string &what,
             const std::function<void(const YAML::Node &)> &visit) {
-  auto error = [&](PlanLocation location, const std::string &message) {
+  auto error = [&](FileLocation location, const std::string &message) {
     std::string where = fileName;
     if (location.line > 0)
       where += ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
@@ -219,7 +219,7 @@ Status read(const std::string &text, const std::string &fileName, const std::str
   };
   if (text.size() > maxFileSize)
     return error({}, "the " + what + " is larger than 1 MiB");
-  if (std::optional<PlanLocation> odd = findNoText(text))
+  if (std::optional<FileLocation> odd = findNoText(text))
     return error(*odd, "this is no text in UTF-8; save the " + what + " as such");
   // yaml-cpp throws; nothing of it leaves this function.
   try {

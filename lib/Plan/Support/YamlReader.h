@@ -13,7 +13,7 @@
 #ifndef BRAID_LIB_PLAN_SUPPORT_YAMLREADER_H
 #define BRAID_LIB_PLAN_SUPPORT_YAMLREADER_H
 
-#include "braid/Plan/File/PlanFile.h"
+#include "braid/Plan/Support/Location.h"
 #include "braid/Plan/Support/Result.h"
 
 #include <yaml-cpp/yaml.h>
@@ -28,10 +28,10 @@ namespace braid::plan::yaml {
 
 struct Located {
   std::string message;
-  PlanLocation location;
+  FileLocation location;
 };
 
-PlanLocation locate(const YAML::Mark &mark);
+FileLocation locate(const YAML::Mark &mark);
 [[noreturn]] void fail(const YAML::Node &node, const std::string &message);
 
 /// "'word'", "a list", "a map" or "nothing".

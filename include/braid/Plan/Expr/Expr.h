@@ -65,8 +65,8 @@ public:
   /// Quotients and maxima inside of each other. Who builds expressions keeps to the most that is read back.
   int depth() const;
   static constexpr int maxDepth = 48;
-  /// The characters of its atoms. Beyond the maximum an expression takes longer to handle than it is worth: what clamps the
-  /// bounds of slices of slices grows without end.
+  /// The characters of its atoms. Beyond the maximum an expression takes longer to handle than it is worth: what clamps
+  /// the bounds of slices of slices grows without end.
   size_t length() const;
   static constexpr size_t maxLength = 2000;
 

@@ -32,6 +32,7 @@
 #include "braid/Plan/Collate/CollateRule.h"
 #include "braid/Plan/Expr/Expr.h"
 #include "braid/Plan/Mesh/Mesh.h"
+#include "braid/Plan/Support/Location.h"
 #include "braid/Plan/Support/Result.h"
 
 #include <optional>
@@ -45,25 +46,20 @@ namespace braid::plan {
 /// A table of a step lists every action of every micro-batch.
 inline constexpr int maxMicrobatches = 1 << 16;
 
-/// Where something is written, for diagnostics that come later. Lines and columns count from 1; 0 is unknown.
-struct PlanLocation {
-  int line = 0, column = 0;
-};
-
 struct PlanInput {
   std::string name;
   std::vector<Expr> dims;
   std::optional<CollateRule> collate;
-  PlanLocation location;
+  FileLocation location;
 };
 
 struct PlanPattern {
   std::string text;
-  PlanLocation location;
+  FileLocation location;
 };
 
 struct PlanMesh : Mesh {
-  PlanLocation location;
+  FileLocation location;
 };
 
 struct PlanComponent {
@@ -72,7 +68,7 @@ struct PlanComponent {
   std::optional<PlanMesh> mesh;
   bool frozen = false;
   bool sequenceParallel = false;
-  PlanLocation location;
+  FileLocation location;
 };
 
 struct PlanSchedule {

@@ -54,8 +54,6 @@ struct Rows {
 
   /// One lane that holds all rows: for layouts whose row dimension no manifest divides.
   static Rows whole(int64_t rows);
-  /// Lanes hold consecutive rows, this many each.
-  static Rows perLane(std::vector<std::string> axes, const std::vector<int64_t> &rows);
   /// Lanes hold these samples, in this order. Sample i has rowsPerSample[i] rows; samples follow each other in the
   /// whole dimension. Fails if a sample does not exist.
   static Result<Rows> ofSamples(std::vector<std::string> axes, const std::vector<std::vector<int>> &samples,

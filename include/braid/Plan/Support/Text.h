@@ -25,7 +25,7 @@ int editDistance(std::string_view a, std::string_view b);
 /// the same but for case.
 std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
 
-/// "; did you mean 'x'?", or "; one of a, b, c is known" where nothing is near.
+/// "; did you mean 'x'?", or "; known are: a, b, c" where nothing is near; "" without candidates.
 std::string suggest(std::string_view word, const std::vector<std::string> &candidates);
 
 /// Names with dots, and the module paths that they lie below, each once: what a module pattern may mean.

@@ -14,13 +14,13 @@ using namespace mlir;
 
 namespace braid::pipe {
 
-InFlightDiagnostic emitPlanError(MLIRContext *context, const plan::PlanFile &file, plan::PlanLocation at) {
+InFlightDiagnostic emitPlanError(MLIRContext *context, const plan::PlanFile &file, plan::FileLocation at) {
   return emitError(FileLineColLoc::get(context, file.name, at.line, at.column));
 }
 
 LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &file) {
   bool supported = true;
-  auto refuse = [&](bool asked, const Twine &key, StringRef instead, plan::PlanLocation at = {}) {
+  auto refuse = [&](bool asked, const Twine &key, StringRef instead, plan::FileLocation at = {}) {
     if (!asked)
       return;
     emitPlanError(context, file, at) << "'" << key << "' is not compiled yet: " << instead;
@@ -32,7 +32,7 @@ LogicalResult checkPlanIsSupported(MLIRContext *context, const plan::PlanFile &f
     refuse(file.schedule->directions != 1, "schedule.directions", "use 1");
     refuse(file.schedule->chunks != 1, "schedule.chunks", "use 1");
     refuse(file.schedule->async, "schedule.async", "use false");
-    refuse(!file.schedule->table.empty(), "schedule.table", "use kind: 1f1b or gpipe");
+    refuse(!file.schedule->table.empty(), "schedule.table", "choose a kind");
   }
   refuse(file.balance != "none", "balance", "use none");
   refuse(file.computePrecision == "fp64" || file.computePrecision == "fp16", "precision.compute",

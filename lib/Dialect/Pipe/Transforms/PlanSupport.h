@@ -16,7 +16,7 @@ namespace braid::pipe {
 
 /// An error at a place of a plan file.
 mlir::InFlightDiagnostic emitPlanError(mlir::MLIRContext *context, const plan::PlanFile &file,
-                                       plan::PlanLocation at = {});
+                                       plan::FileLocation at = {});
 
 /// Fails, naming each key, if the plan asks for something that is read but not compiled: nothing of a plan is ignored.
 mlir::LogicalResult checkPlanIsSupported(mlir::MLIRContext *context, const plan::PlanFile &file);

@@ -146,7 +146,7 @@ private:
 
   static StringRef pathOf(CallOp call) { return call.getPath().value_or(""); }
 
-  InFlightDiagnostic planError(const plan::PlanFile &file, plan::PlanLocation at) {
+  InFlightDiagnostic planError(const plan::PlanFile &file, plan::FileLocation at) {
     return emitPlanError(main.getContext(), file, at);
   }
 
