@@ -37,18 +37,20 @@ const Exchange *ReshardPlan::exchange() const {
   return nullptr;
 }
 
+/// What all lanes hold, from the first row on.
+static std::vector<Interval> sortedIntervals(const Rows &rows) {
+  std::vector<Interval> list;
+  for (const Intervals &lane : rows.lanes)
+    list.insert(list.end(), lane.begin(), lane.end());
+  std::sort(list.begin(), list.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+  return list;
+}
+
 /// The first row that `wanted` holds and `held` does not; -1 if there is none.
 static int64_t firstMissing(const Rows &held, const Rows &wanted) {
-  auto sorted = [](const Rows &rows) {
-    std::vector<Interval> list;
-    for (const Intervals &lane : rows.lanes)
-      list.insert(list.end(), lane.begin(), lane.end());
-    std::sort(list.begin(), list.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
-    return list;
-  };
-  std::vector<Interval> have = sorted(held);
+  std::vector<Interval> have = sortedIntervals(held);
   size_t at = 0;
-  for (Interval want : sorted(wanted))
+  for (Interval want : sortedIntervals(wanted))
     for (int64_t row = want.begin; row < want.end;) {
       while (at < have.size() && have[at].end <= row)
         ++at;
@@ -93,10 +95,7 @@ static bool sameRows(const ValueShape &shape, const Sharding &a, const Sharding 
 static Sharding wantedOf(const ValueShape &shape, const Sharding &source, const Rows &wanted) {
   if (shape.rowDim < 0 || source.layout.dims[shape.rowDim].size() != source.rows.axes.size())
     return source;
-  std::vector<Interval> sorted;
-  for (const Intervals &lane : wanted.lanes)
-    sorted.insert(sorted.end(), lane.begin(), lane.end());
-  std::sort(sorted.begin(), sorted.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+  const std::vector<Interval> sorted = sortedIntervals(wanted);
   Sharding result = source;
   for (Intervals &lane : result.rows.lanes) {
     Intervals kept;

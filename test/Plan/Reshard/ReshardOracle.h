@@ -13,8 +13,8 @@
 #ifndef BRAID_TEST_PLAN_RESHARDORACLE_H
 #define BRAID_TEST_PLAN_RESHARDORACLE_H
 
+#include "ReshardInterpreter.h"
 #include "braid/Plan/Cost/Hardware.h"
-#include "braid/Plan/Reshard/ReshardInterpreter.h"
 
 #include <gtest/gtest.h>
 

@@ -18,11 +18,22 @@ static std::vector<int> rankRange(int first, int count) {
   return ranks;
 }
 
+/// Lanes of these axes hold consecutive rows, this many each.
+static Rows perLane(std::vector<std::string> axes, const std::vector<int64_t> &rows) {
+  Rows result{std::move(axes), {}};
+  int64_t at = 0;
+  for (int64_t count : rows) {
+    append(result.lanes.emplace_back(), {at, at + count});
+    at += count;
+  }
+  return result;
+}
+
 /// A sharding of [rows, hidden] whose rows are divided over dp, as many for each lane.
 static Sharding dataParallel(int dp, int tp, int firstRank, int64_t rows, const std::string &layout = "[{dp}, {}]") {
   return {{rankRange(firstRank, dp * tp), {{"dp", dp}, {"tp", tp}}},
           *Layout::parse(layout),
-          Rows::perLane({"dp"}, std::vector<int64_t>(dp, rows / dp))};
+          perLane({"dp"}, std::vector<int64_t>(dp, rows / dp))};
 }
 
 static ReshardPlan planned(const ValueShape &shape, const Sharding &source, const Sharding &destination,
@@ -150,10 +161,9 @@ TEST(Reshard, SampleFreeValueIsSummedBackwards) {
 // before the route back (the trap in seeds, section 2.2).
 TEST(Reshard, PartialGradientOverContextParallelIsReducedFirst) {
   ValueShape shape{{8, 4}, 0, 4};
-  Sharding llm{{rankRange(4, 4), {{"dp", 2}, {"cp", 2}}},
-               *Layout::parse("[{dp}, {}] partial {cp}"),
-               Rows::perLane({"dp"}, {6, 2})};
-  Sharding encoder{{rankRange(0, 4), {{"dp", 4}}}, *Layout::parse("[{dp}, {}]"), Rows::perLane({"dp"}, {3, 0, 4, 1})};
+  Sharding llm{
+      {rankRange(4, 4), {{"dp", 2}, {"cp", 2}}}, *Layout::parse("[{dp}, {}] partial {cp}"), perLane({"dp"}, {6, 2})};
+  Sharding encoder{{rankRange(0, 4), {{"dp", 4}}}, *Layout::parse("[{dp}, {}]"), perLane({"dp"}, {3, 0, 4, 1})};
   ReshardPlan plan = planned(shape, llm, encoder);
   EXPECT_EQ(kindsOf(plan), (std::vector<StepKind>{StepKind::ReduceScatter, StepKind::Exchange}));
   EXPECT_EQ(plan.bytes(), (8 + 8) * 4 * 4);
@@ -241,7 +251,7 @@ TEST(Reshard, ColocatedBridgeIsUnderOnePercentOfAStep) {
   Sharding encoder = dataParallel(32, 1, 0, rows);
   Sharding llm{{rankRange(0, 32), {{"dp", 2}, {"cp", 8}, {"tp", 2}}},
                *Layout::parse("[{dp, cp}, {}]"),
-               Rows::perLane({"dp"}, {rows / 2, rows / 2})};
+               perLane({"dp"}, {rows / 2, rows / 2})};
   Result<ReshardPlan> plan = planReshard(shape, encoder, llm, oracle::h100());
   ASSERT_TRUE(plan) << plan.error();
   // Each pair of tensor-parallel lanes gathers its two parts.

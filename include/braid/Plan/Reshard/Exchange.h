@@ -14,8 +14,8 @@
 #ifndef BRAID_PLAN_RESHARD_EXCHANGE_H
 #define BRAID_PLAN_RESHARD_EXCHANGE_H
 
-#include "braid/Plan/Mesh/Layout.h"
 #include "braid/Plan/Cost/Network.h"
+#include "braid/Plan/Mesh/Layout.h"
 
 namespace braid::plan {
 

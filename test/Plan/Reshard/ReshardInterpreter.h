@@ -1,17 +1,27 @@
-//===- ReshardInterpreter.cpp - A reshard on plain arrays -----------------===//
+//===- ReshardInterpreter.h - A reshard on plain arrays ---------*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The meaning of a reshard's steps, executed on one machine.
+//
+//===----------------------------------------------------------------------===//
 
-#include "braid/Plan/Reshard/ReshardInterpreter.h"
+#ifndef BRAID_TEST_PLAN_RESHARDINTERPRETER_H
+#define BRAID_TEST_PLAN_RESHARDINTERPRETER_H
+
+#include "braid/Plan/Reshard/Reshard.h"
 
 #include <algorithm>
 
-namespace braid::plan {
+namespace braid::plan::oracle {
 
-namespace {
+/// What the lanes of a sharding hold, each with the last dimension fastest.
+using LocalBuffers = std::vector<std::vector<int64_t>>;
+
+namespace interpreter {
 /// A dense array with its sizes.
 struct Array {
   std::vector<int64_t> sizes, values;
@@ -25,7 +35,8 @@ struct Array {
 };
 
 /// Adds a box of one array to a box of another.
-void addBox(const Array &from, Array &to, const Slice &box, size_t dim = 0, int64_t fromAt = 0, int64_t toAt = 0) {
+inline void addBox(const Array &from, Array &to, const Slice &box, size_t dim = 0, int64_t fromAt = 0,
+                   int64_t toAt = 0) {
   if (dim == box.size()) {
     to.values[toAt] += from.values[fromAt];
     return;
@@ -35,7 +46,7 @@ void addBox(const Array &from, Array &to, const Slice &box, size_t dim = 0, int6
            toAt * to.sizes[dim] + box[dim].to + i);
 }
 
-Slice wholeOf(const Array &array) {
+inline Slice wholeOf(const Array &array) {
   Slice box;
   for (int64_t size : array.sizes)
     box.push_back({0, 0, size});
@@ -153,11 +164,12 @@ private:
     return {};
   }
 };
-} // namespace
+} // namespace interpreter
 
-Result<LocalBuffers> interpret(const ReshardPlan &plan, LocalBuffers buffers) {
+/// Fails if a step's buffers do not have the sizes that its layouts say.
+inline Result<LocalBuffers> interpret(const ReshardPlan &plan, LocalBuffers buffers) {
   for (const ReshardStep &step : plan.steps) {
-    Result<LocalBuffers> next = Interpreter(step, plan.shape).run(std::move(buffers));
+    Result<LocalBuffers> next = interpreter::Interpreter(step, plan.shape).run(std::move(buffers));
     if (!next)
       return next;
     buffers = std::move(*next);
@@ -165,4 +177,6 @@ Result<LocalBuffers> interpret(const ReshardPlan &plan, LocalBuffers buffers) {
   return buffers;
 }
 
-} // namespace braid::plan
+} // namespace braid::plan::oracle
+
+#endif // BRAID_TEST_PLAN_RESHARDINTERPRETER_H
