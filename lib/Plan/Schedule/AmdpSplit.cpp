@@ -19,9 +19,9 @@ Result<Schedule> amdpSplit(const Pipeline &pipeline, int updates, std::vector<in
   if (!fused)
     return fused;
   int d = pipeline.numStages(), blocks = pipeline.microbatches / d;
-  if (updates < 1 || blocks % updates)
+  if (updates < 1 || updates > maxVersion || blocks % updates)
     return Error{"AMDP divides " + std::to_string(blocks) + " block(s) over " + std::to_string(updates) +
-                 " update(s); choose a multiple"};
+                 " update(s); choose a multiple of 1 to " + std::to_string(maxVersion) + " updates"};
   if (pauses.empty())
     for (int unit = 0; unit < 2 * d; ++unit)
       pauses.push_back(unit % 2);
@@ -31,9 +31,8 @@ Result<Schedule> amdpSplit(const Pipeline &pipeline, int updates, std::vector<in
   // Unit times of AMDP's order, forwards and backwards taking one unit each.
   CostModel unit;
   unit.stages = {{.forward = 1, .input = 0.5, .weight = 0.5}};
-  for (std::vector<Action> &row : fused->rows)
-    std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
-  Result<Timeline> timeline = simulate(pipeline, *fused, unit);
+  const Schedule computations = fused->computeOnly();
+  Result<Timeline> timeline = simulate(pipeline, computations, unit);
   if (!timeline)
     return Error{timeline.error()};
 
@@ -83,7 +82,7 @@ Result<Schedule> amdpSplit(const Pipeline &pipeline, int updates, std::vector<in
       --inFlight;
       updateIfDue(false);
     };
-    const std::vector<Action> &order = fused->rows[rank];
+    const std::vector<Action> &order = computations.rows[rank];
     int64_t now = 0; // unit boundaries that have been passed
     for (size_t index = 0; index < order.size(); ++index) {
       int64_t start = std::llround(timeline->start[rank][index]);

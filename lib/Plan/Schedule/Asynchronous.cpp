@@ -13,11 +13,15 @@
 namespace braid::plan {
 
 static Status checkUpdates(const Pipeline &pipeline, int updates, int unit, const char *name) {
-  if (updates >= 1 && pipeline.microbatches % (updates * unit) == 0)
+  if (updates < 1 || updates > maxVersion)
+    return Error{std::string(name) + " makes 1 to " + std::to_string(maxVersion) + " updates, and not " +
+                 std::to_string(updates)};
+  int64_t share = int64_t(updates) * unit;
+  if (pipeline.microbatches % share == 0)
     return {};
   return Error{std::string(name) + " divides " + std::to_string(pipeline.microbatches) + " micro-batches over " +
                std::to_string(updates) + " update(s) in units of " + std::to_string(unit) + "; choose a multiple of " +
-               std::to_string(std::max(updates, 1) * unit)};
+               std::to_string(share)};
 }
 
 static Action update(ActionKind kind, int stage, int direction, int version) {

@@ -7,19 +7,11 @@
 
 #include "braid/Plan/Schedule/Generators.h"
 #include "OrderRun.h"
-#include "braid/Plan/Schedule/Components.h"
 #include "braid/Plan/Schedule/Dataflow.h"
 
 #include <algorithm>
 
 namespace braid::plan {
-
-TableShape::TableShape(const Pipeline &pipeline, const Schedule &schedule)
-    : pipeline(pipeline), stages(pipeline.numStages()), directions(pipeline.directions()), subs(1),
-      microbatches(std::max(pipeline.microbatches, schedule.microbatches)) {
-  for (const Stage &stage : pipeline.stages)
-    subs = std::max(subs, stage.defers ? 2 : 1);
-}
 
 Schedule emptySchedule(const Pipeline &pipeline) {
   Schedule schedule;
@@ -90,12 +82,8 @@ Status addMessages(const Pipeline &pipeline, Schedule &schedule) {
     send.joinsNext = false;
     send.version = 0;
     send.peer = to;
-    Action receive = send;
-    receive.kind = counterpart(kind);
-    receive.stage = to;
-    receive.peer = action.stage;
     rows[source].push_back(send);
-    rows[target].push_back(receive);
+    rows[target].push_back(otherEnd(send));
   };
   OrderRun run(pipeline, graph, shape, std::move(queues));
   Status status = run.run(
@@ -141,7 +129,7 @@ void addRecompute(const Pipeline &pipeline, Schedule &schedule, bool early) {
   }
 }
 
-void addUpdate(const Pipeline &pipeline, Schedule &schedule, const GenerateOptions &options) {
+void addUpdate(const Pipeline &pipeline, Schedule &schedule) {
   auto at = [&](ActionKind kind, int stage, int direction, int peer = -1) {
     Action action = compute(kind, stage, -1, direction);
     action.peer = peer;
@@ -159,15 +147,16 @@ void addUpdate(const Pipeline &pipeline, Schedule &schedule, const GenerateOptio
     int source = pipeline.rankOf(from, direction), target = pipeline.rankOf(to, direction);
     if (source == target)
       return;
-    schedule.rows[source].push_back(at(kind, from, direction, to));
-    schedule.rows[target].push_back(at(counterpart(kind), to, direction, from));
+    const Action send = at(kind, from, direction, to);
+    schedule.rows[source].push_back(send);
+    schedule.rows[target].push_back(otherEnd(send));
   };
 
   for (int direction = 0; direction < pipeline.directions(); ++direction)
     for (auto [home, copy] : pairs)
       exchange(ActionKind::SendGrad, copy, home, direction);
   for (int stage = 0; stage < pipeline.numStages(); ++stage)
-    if (pipeline.stages[stage].trains && (pipeline.directions() > 1 || options.reduceGradients))
+    if (pipeline.stages[stage].trains && pipeline.directions() > 1)
       for (int direction = 0; direction < pipeline.directions(); ++direction)
         schedule.rows[pipeline.rankOf(stage, direction)].push_back(at(ActionKind::ReduceGrad, stage, direction));
   // One norm per rank, written with the first stage that lives there.
@@ -209,105 +198,8 @@ Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, con
     for (const Action &action : row)
       steps |= action.kind == ActionKind::Step;
   if (options.update && !steps)
-    addUpdate(pipeline, *schedule, options);
+    addUpdate(pipeline, *schedule);
   return schedule;
-}
-
-/// What a stage runs at the place of a micro-batch's forward: with deferral its two parts.
-static void addForwards(const Pipeline &pipeline, int stage, int microbatch, std::vector<Action> &actions) {
-  for (int sub = 0; pipeline.hasPart(stage, microbatch, sub); ++sub) {
-    actions.push_back(compute(ActionKind::Forward, stage, microbatch));
-    actions.back().sub = static_cast<int16_t>(sub);
-  }
-}
-
-/// What it runs at the place of the backward: its kept part, and those whose gradients come with this micro-batch's.
-static void addBackwards(const Pipeline &pipeline, const PipelineGraph &graph, int stage, int microbatch,
-                         std::vector<Action> &actions) {
-  if (!pipeline.stages[stage].backward)
-    return;
-  actions.push_back(compute(ActionKind::FullBackward, stage, microbatch));
-  if (pipeline.stages[stage].defers)
-    for (int source : graph.deferredInto[microbatch]) {
-      actions.push_back(compute(ActionKind::FullBackward, stage, source));
-      actions.back().sub = 1;
-    }
-}
-
-/// `ahead` forwards, then a forward and a backward in turn, then the backwards that are left.
-static Sequence alternate(const Pipeline &pipeline, const PipelineGraph &graph, int stage, int ahead) {
-  Sequence sequence{.rank = pipeline.rankOf(stage)};
-  int count = pipeline.microbatches, forward = 0;
-  for (; forward < std::min(ahead, count); ++forward)
-    addForwards(pipeline, stage, forward, sequence.actions);
-  for (int backward = 0; backward < count; ++backward) {
-    if (forward < count)
-      addForwards(pipeline, stage, forward++, sequence.actions);
-    addBackwards(pipeline, graph, stage, backward, sequence.actions);
-  }
-  return sequence;
-}
-
-static Status checkOneDirection(const Pipeline &pipeline, const char *names) {
-  if (Status status = pipeline.check(); !status)
-    return status;
-  if (pipeline.directions() != 1)
-    return Error{std::string(names) + " run in one direction and the pipeline has " +
-                 std::to_string(pipeline.directions()) + "; choose chimera, dualpipe or amdp"};
-  return {};
-}
-
-static Result<Schedule> named(Result<Schedule> schedule, const char *name, const Pipeline &pipeline,
-                              const GenerateOptions &options) {
-  if (!schedule)
-    return schedule;
-  schedule->name = name;
-  return finish(pipeline, std::move(schedule), options);
-}
-
-/// The two classic orders differ in one number: the forwards before the first backward.
-static Result<Schedule> warmThenAlternate(const Pipeline &pipeline, const GenerateOptions &options, bool all) {
-  if (Status status = checkOneDirection(pipeline, "GPipe and 1F1B"); !status)
-    return Error{status.error()};
-  PipelineGraph graph(pipeline);
-  std::vector<Sequence> sequences;
-  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
-    int inFlight = std::max(graph.depth[stage], pipeline.stages[stage].defers ? options.eager : 0);
-    sequences.push_back(alternate(pipeline, graph, stage, all ? pipeline.microbatches : inFlight - 1));
-  }
-  return named(mergeSequences(pipeline, sequences), all ? "gpipe" : "1f1b", pipeline, options);
-}
-
-Result<Schedule> gpipe(const Pipeline &pipeline, const GenerateOptions &options) {
-  return warmThenAlternate(pipeline, options, true);
-}
-
-Result<Schedule> oneFOneB(const Pipeline &pipeline, const GenerateOptions &options) {
-  return warmThenAlternate(pipeline, options, false);
-}
-
-Result<Schedule> threePhase(const Pipeline &pipeline, const GenerateOptions &options) {
-  if (Status status = checkOneDirection(pipeline, "The three phases"); !status)
-    return Error{status.error()};
-  PipelineGraph graph(pipeline);
-  const int last = pipeline.stages[pipeline.getLossStage()].component;
-  std::vector<Sequence> sequences;
-  for (int stage = 0; stage < pipeline.numStages(); ++stage) {
-    if (pipeline.stages[stage].component == last) {
-      sequences.push_back(alternate(pipeline, graph, stage, graph.depth[stage] - 1));
-      sequences.back().phase = 1;
-      continue;
-    }
-    Sequence forwards{.rank = pipeline.rankOf(stage), .phase = 0},
-        backwards{.rank = pipeline.rankOf(stage), .phase = 2};
-    for (int microbatch = 0; microbatch < pipeline.microbatches; ++microbatch) {
-      addForwards(pipeline, stage, microbatch, forwards.actions);
-      addBackwards(pipeline, graph, stage, microbatch, backwards.actions);
-    }
-    sequences.push_back(std::move(forwards));
-    sequences.push_back(std::move(backwards));
-  }
-  return named(mergeSequences(pipeline, sequences), "three_phase", pipeline, options);
 }
 
 } // namespace braid::plan

@@ -189,11 +189,17 @@ Result<Schedule> scheduleOf(const Pipeline &pipeline, const ScheduleRequest &req
 }
 
 Result<PlannedSchedule> makeSchedule(const ScheduleRequest &request, const GenerateOptions &options) {
-  constexpr int most = 1 << 16;
-  if (request.ranks < 1 || request.ranks > most || request.microbatches < 1 || request.chunks < 1 ||
-      request.chunks > 1024 || request.updates < 1)
-    return Error{"a schedule needs 1 to " + std::to_string(most) +
-                 " ranks, 1 to 1024 chunks, and at least one micro-batch and update"};
+  struct Size {
+    const char *what;
+    int value, most;
+  };
+  for (auto [what, value, most] : {Size{"ranks", request.ranks, 1 << 16},
+                                   {"micro-batches", request.microbatches, INT32_MAX},
+                                   {"chunks", request.chunks, 1024},
+                                   {"updates", request.updates, maxVersion}})
+    if (value < 1 || value > most)
+      return Error{"a schedule of " + std::to_string(value) + " " + what + " cannot be made; choose 1 to " +
+                   std::to_string(most)};
   Result<const Maker *> maker = makerOf(request.kind);
   if (!maker)
     return Error{maker.error()};

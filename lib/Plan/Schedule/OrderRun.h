@@ -8,6 +8,7 @@
 #ifndef BRAID_LIB_PLAN_SCHEDULE_ORDERRUN_H
 #define BRAID_LIB_PLAN_SCHEDULE_ORDERRUN_H
 
+#include "Collective.h"
 #include "braid/Plan/Schedule/Dataflow.h"
 
 #include <bit>
@@ -59,7 +60,7 @@ public:
       for (const Queue &queue : this->queues[rank])
         for (const Action &action : queue.actions)
           if (isCollective(action.kind))
-            collectives[key(action)].members.insert(static_cast<int>(rank));
+            collectives[collectiveKey(action)].members.insert(static_cast<int>(rank));
   }
 
   /// `started` and `ended` take (rank, action). An error names what cannot run.
@@ -137,20 +138,12 @@ public:
   }
 
 private:
-  /// Members of a collective wait for each other; messages behind it must not be placed before it on any of them.
-  using Key = std::tuple<ActionKind, int, int>;
-  struct Collective {
-    std::set<int> members, arrived;
-  };
-  static bool isCollective(ActionKind kind) { return kind == ActionKind::Norm || kind == ActionKind::ReduceGrad; }
-  static Key key(const Action &action) {
-    return {action.kind, action.kind == ActionKind::Norm ? -1 : action.stage, action.version};
-  }
+  /// Messages behind a collective must not be placed before it on any of its members.
   bool gathered(int rank, const Action &action) {
-    Collective &collective = collectives[key(action)];
-    if (collective.arrived.insert(rank).second && collective.arrived.size() == collective.members.size())
+    Collective &collective = collectives[collectiveKey(action)];
+    if (collective.arrived.insert(rank).second && collective.complete())
       complete.insert(complete.end(), collective.members.begin(), collective.members.end());
-    return collective.arrived.size() == collective.members.size();
+    return collective.complete();
   }
 
   static constexpr int maxCost = 2;
@@ -223,7 +216,7 @@ private:
   std::vector<int> forwards; // started, for each (direction, stage)
   std::vector<int> throttled;
   bool anyThrottled = false, throttle = true;
-  std::map<Key, Collective> collectives;
+  std::map<CollectiveKey, Collective> collectives;
   std::vector<int> complete; // members of a collective that has just gathered
 };
 

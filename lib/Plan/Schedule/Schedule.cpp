@@ -47,6 +47,14 @@ ActionKind counterpart(ActionKind kind) {
   return static_cast<ActionKind>(isSend(kind) ? index + 1 : index - 1);
 }
 
+bool areEndsOfOneMessage(const Action &a, const Action &b) {
+  if (!isMessage(a.kind) || !isMessage(b.kind) || counterpart(a.kind) != b.kind)
+    return false;
+  Action other = otherEnd(a);
+  return other.stage == b.stage && other.peer == b.peer && other.microbatch == b.microbatch && other.sub == b.sub &&
+         other.direction == b.direction;
+}
+
 /// The stage that a message without a written peer goes to or comes from: the neighbour.
 static int32_t neighbour(ActionKind kind, int32_t stage) {
   switch (kind) {
@@ -117,7 +125,6 @@ private:
 } // namespace
 
 static constexpr int maxIndex = 1 << 24;
-static constexpr int maxSmall = 1 << 14;
 
 Result<Action> Action::parse(std::string_view text) {
   auto fail = [&](const std::string &why) {
@@ -144,7 +151,7 @@ Result<Action> Action::parse(std::string_view text) {
     action.microbatch = *microbatch;
   }
   if (reader.eat('\'')) {
-    std::optional<int> sub = reader.peekDigit() ? reader.number(maxSmall) : 1;
+    std::optional<int> sub = reader.peekDigit() ? reader.number(maxVersion) : 1;
     if (!sub)
       return fail("the sub-micro-batch after ' is too large");
     action.sub = static_cast<int16_t>(*sub);
@@ -162,13 +169,13 @@ Result<Action> Action::parse(std::string_view text) {
                                       : "it needs the stage that it comes from, as in 0RECV_GRAD<3");
   }
   if (reader.eat('@')) {
-    std::optional<int> direction = reader.number(maxSmall);
+    std::optional<int> direction = reader.number(maxVersion);
     if (!direction)
       return fail("the direction after '@' is no number");
     action.direction = static_cast<int16_t>(*direction);
   }
   if (reader.eat('v')) {
-    std::optional<int> version = reader.number(maxSmall);
+    std::optional<int> version = reader.number(maxVersion);
     if (!version)
       return fail("the weight version after 'v' is no number");
     action.version = static_cast<int16_t>(*version);
@@ -194,6 +201,13 @@ bool Schedule::hasMessages() const {
   return std::any_of(rows.begin(), rows.end(), [](const std::vector<Action> &row) {
     return std::any_of(row.begin(), row.end(), [](const Action &action) { return isMessage(action.kind); });
   });
+}
+
+Schedule Schedule::computeOnly() const {
+  Schedule result = *this;
+  for (std::vector<Action> &row : result.rows)
+    std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
+  return result;
 }
 
 static constexpr std::string_view overlapSuffix = ")OVERLAP_F_B";

@@ -28,9 +28,7 @@ Result<BlockResult> searchAmdpBlock(int ranks, const CostModel &costs, const Sea
       Result<Schedule> schedule = make(pipeline);
       if (!schedule)
         return Error{schedule.error()};
-      for (std::vector<Action> &row : schedule->rows)
-        std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
-      Result<Timeline> timeline = simulate(pipeline, *schedule, costs);
+      Result<Timeline> timeline = simulate(pipeline, schedule->computeOnly(), costs);
       if (!timeline)
         return Error{timeline.error()};
       if (*std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end()) >

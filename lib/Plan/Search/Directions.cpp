@@ -157,9 +157,9 @@ private:
     std::vector<char> differs(size_t(schedule.directions) * perDirection);
     for (const std::vector<Action> &row : schedule.rows)
       for (const Action &action : row) {
-        size_t at = (size_t(action.direction) * schedule.stages + action.stage) * perDirection + action.microbatch;
         if (!isCompute(action.kind))
           continue;
+        size_t at = (size_t(action.direction) * schedule.stages + action.stage) * perDirection + action.microbatch;
         if (int64_t(action.microbatch) * updates / perDirection - action.version > schedule.staleness)
           return -1;
         if (action.kind == ActionKind::Forward)
@@ -186,10 +186,14 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   if (ranks < 1 || directions < 1 || directions > ranks)
     return Error{std::to_string(directions) + " directions through " + std::to_string(ranks) +
                  " ranks; choose at least one, and at most as many as there are ranks"};
-  if (updates < 1 || microbatches < 1 || microbatches % (directions * updates))
+  if (updates < 1 || updates > maxVersion || directions > maxVersion)
+    return Error{"there are " + std::to_string(updates) + " updates and " + std::to_string(directions) +
+                 " directions; choose 1 to " + std::to_string(maxVersion) + " of each"};
+  const int64_t share = int64_t(directions) * updates;
+  if (microbatches < 1 || microbatches % share)
     return Error{std::to_string(microbatches) + " micro-batches do not divide over " + std::to_string(directions) +
                  " directions and " + std::to_string(updates) + " updates; choose a multiple of " +
-                 std::to_string(directions * std::max(updates, 1))};
+                 std::to_string(share)};
   DirectionsResult result;
   result.pipeline = directionsPipeline(ranks, directions, microbatches);
   Pipeline flat = flatten(result.pipeline);

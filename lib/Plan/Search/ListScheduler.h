@@ -8,27 +8,14 @@
 #ifndef BRAID_LIB_PLAN_SEARCH_LISTSCHEDULER_H
 #define BRAID_LIB_PLAN_SEARCH_LISTSCHEDULER_H
 
-#include "braid/Plan/Search/Search.h"
+#include "LowerBound.h"
 
 #include <deque>
 #include <functional>
-#include <limits>
 #include <queue>
 #include <vector>
 
 namespace braid::plan {
-
-inline constexpr double unknown = std::numeric_limits<double>::infinity();
-
-/// Of a value, or a gradient, from one stage to another: nothing on one rank.
-inline double messageTime(const Pipeline &pipeline, const CostModel &costs, int from, int to, bool forward) {
-  return pipeline.rankOf(from) == pipeline.rankOf(to)
-             ? 0
-             : costs.latency + costs.timePerByte * (forward ? costs.forwardBytes : costs.backwardBytes);
-}
-
-/// From the start of a stage's forward to the start of its input gradient of the same micro-batch, at the earliest.
-std::vector<double> turnarounds(const Pipeline &pipeline, const PipelineGraph &graph, const CostModel &costs);
 
 /// What a rank prefers when it has a choice.
 struct Setting {

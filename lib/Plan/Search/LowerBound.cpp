@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ListScheduler.h"
+#include "LowerBound.h"
 
 #include <algorithm>
 #include <cmath>

@@ -16,12 +16,6 @@
 
 namespace braid::plan {
 
-static Schedule withoutUpdate(Schedule schedule) {
-  for (std::vector<Action> &row : schedule.rows)
-    std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
-  return schedule;
-}
-
 /// Moves single actions within their rows and keeps what is no worse.
 static void improveOrder(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options,
                          const SearchLimits &limits, std::mt19937_64 &random, SearchResult &result) {
@@ -103,7 +97,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     if (!schedule)
       return;
     ++result.evaluated;
-    Schedule plain = withoutUpdate(std::move(*schedule));
+    Schedule plain = schedule->computeOnly();
     Result<Timeline> timeline = simulate(pipeline, plain, costs);
     if (!timeline)
       return;

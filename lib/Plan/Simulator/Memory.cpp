@@ -72,8 +72,8 @@ std::vector<std::vector<MemoryPoint>> memoryOverTime(const Pipeline &pipeline, c
     if (transfer.to >= ranks)
       continue;
     bool forward = send.kind == ActionKind::SendF;
-    Part reader = forward ? partAt(graph, send.peer, send.microbatch, send.sub)
-                          : Part{send.peer, send.microbatch, send.sub};
+    Part reader =
+        forward ? partAt(graph, send.peer, send.microbatch, send.sub) : Part{send.peer, send.microbatch, send.sub};
     double used = (forward ? forwardStart : backwardStart)[shape.slot(send, reader)];
     changes[transfer.to].push_back({std::min(transfer.arrives, used), 0, 0, transfer.bytes, 0});
     changes[transfer.to].push_back({used, 0, 0, -transfer.bytes, 0});

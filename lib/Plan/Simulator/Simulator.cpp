@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Simulator/Simulator.h"
+#include "../Schedule/Collective.h"
 #include "SimulatorImpl.h"
 
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <set>
 #include <tuple>
 
 namespace braid::plan {
@@ -45,8 +45,8 @@ public:
       timeline.start.emplace_back(schedule.rows[rank].size());
       timeline.end.emplace_back(schedule.rows[rank].size());
       for (const Action &action : schedule.rows[rank])
-        if (isCollective(action))
-          collectives[key(action)].members.insert(rank);
+        if (isCollective(action.kind))
+          collectives[collectiveKey(action)].members.insert(rank);
     }
     timeline.busy.assign(schedule.rows.size(), 0.0);
     if (costs.links == Links::Ports)
@@ -83,9 +83,7 @@ public:
   }
 
 private:
-  using Key = std::tuple<ActionKind, int, int>;
-  struct Collective {
-    std::set<int> members, arrived;
+  struct TimedCollective : Collective {
     double latest = 0;
   };
   struct Completion {
@@ -96,12 +94,6 @@ private:
       return std::tie(time, rank, index) > std::tie(other.time, other.rank, other.index);
     }
   };
-  static bool isCollective(const Action &action) {
-    return action.kind == ActionKind::Norm || action.kind == ActionKind::ReduceGrad;
-  }
-  static Key key(const Action &action) {
-    return {action.kind, action.kind == ActionKind::Norm ? -1 : action.stage, action.version};
-  }
   void wake(int rank) {
     if (!waiting[rank]) {
       waiting[rank] = true;
@@ -240,7 +232,7 @@ private:
         return false;
       double start = std::max({free[rank], inputs, others}),
              lengths[2] = {length, actionCosts.duration(row[index + 1])};
-      double whole = (lengths[0] + lengths[1]) * costs.blockFactor;
+      double whole = lengths[0] + lengths[1];
       timeline.busy[rank] += whole;
       next[rank] += 2;
       for (size_t half = 0; half < 2; ++half) {
@@ -255,7 +247,7 @@ private:
     }
     if (isMessage(action.kind) && costs.blockingSends)
       return exchange(rank, index, action);
-    if (isCollective(action))
+    if (isCollective(action.kind))
       return gather(rank, index, action);
     double length = action.kind == ActionKind::Step ? costs.stage(action.stage).update : 0;
     place(rank, index, free[rank], free[rank] + length);
@@ -268,9 +260,7 @@ private:
     if (peer < 0 || next[peer] >= schedule.rows[peer].size())
       return false;
     const Action &other = schedule.rows[peer][next[peer]];
-    if (!isMessage(other.kind) || counterpart(action.kind) != other.kind || action.stage != other.peer ||
-        action.peer != other.stage || action.microbatch != other.microbatch || action.sub != other.sub ||
-        action.direction != other.direction)
+    if (!areEndsOfOneMessage(action, other))
       return false;
     double start = std::max(free[rank], free[peer]);
     bool values = action.kind <= ActionKind::RecvB; // tied parameters take the latency only
@@ -287,15 +277,15 @@ private:
   }
 
   bool gather(int rank, size_t index, const Action &action) {
-    Collective &collective = collectives[key(action)];
+    TimedCollective &collective = collectives[collectiveKey(action)];
     if (collective.arrived.insert(rank).second) {
       collective.latest = std::max(collective.latest, free[rank]);
-      if (collective.arrived.size() == collective.members.size())
+      if (collective.complete())
         for (int member : collective.members)
           if (member != rank)
             wake(member);
     }
-    if (collective.arrived.size() < collective.members.size())
+    if (!collective.complete())
       return false;
     double length = action.kind == ActionKind::Norm ? costs.norm : costs.reduce;
     double start = std::max(free[rank], collective.latest);
@@ -318,7 +308,7 @@ private:
   std::vector<char> waiting;
   std::vector<int> ready;
   std::priority_queue<Completion> results;
-  std::map<Key, Collective> collectives;
+  std::map<CollectiveKey, TimedCollective> collectives;
   std::map<std::pair<int, int>, double> links; // until when they are busy
   std::vector<double> sending, receiving;      // the same of ports
   std::map<MessageKey, double> arrivals;

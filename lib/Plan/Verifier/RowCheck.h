@@ -26,11 +26,6 @@ public:
         versions(shape.size(), static_cast<int16_t>(-1)), places(size_t(shape.directions) * shape.stages) {
     if (withMessages)
       messages.resize(size_t(links.count()) * shape.directions * shape.subs * shape.microbatches);
-    for (PlaceState &place : places) {
-      place.gradients.resize(schedule.updates);
-      place.reduced.resize(schedule.updates);
-      place.received.resize(schedule.updates);
-    }
   }
 
   Status run();

@@ -67,9 +67,7 @@ Status RowCheck::checkMessages() {
             action.peer = atConsumer ? stage : consumer;
             rank = pipeline.rankOf(action.stage, direction);
             index = static_cast<int>(schedule.rows[rank].size());
-            Action other = action;
-            other.kind = counterpart(action.kind);
-            std::swap(other.stage, other.peer);
+            const Action other = otherEnd(action);
             return fail("unpaired: " + action.str() + " is missing from rank " + std::to_string(rank) +
                         "; its other end is " + other.str() + " of rank " +
                         std::to_string(pipeline.rankOf(other.stage, direction)));

@@ -16,6 +16,9 @@ Status RowCheck::checkShape() {
   if (schedule.updates < 1 || pipeline.microbatches % schedule.updates)
     return Error{std::to_string(pipeline.microbatches) + " micro-batches do not divide into " +
                  std::to_string(schedule.updates) + " updates; choose a multiple"};
+  for (PlaceState &place : places)
+    for (std::vector<int> *counts : {&place.gradients, &place.reduced, &place.received})
+      counts->resize(schedule.updates);
   runs.assign(shape.directions, std::vector<uint8_t>(shape.microbatches));
   for (rank = 0; rank < schedule.ranks(); ++rank)
     for (index = 0; index < static_cast<int>(schedule.rows[rank].size()); ++index) {

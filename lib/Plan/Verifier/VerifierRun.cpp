@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Schedule/Collective.h"
 #include "VerifierImpl.h"
 
 #include <deque>
@@ -32,7 +33,7 @@ public:
       done.resize(shape.size());
     for (int rank = 0; rank < schedule.ranks(); ++rank)
       for (const Action &action : schedule.rows[rank])
-        if (isCollective(action))
+        if (gathers(action))
           collectives[key(action)].members.insert(rank);
   }
 
@@ -55,18 +56,12 @@ public:
   }
 
 private:
-  using Key = std::tuple<ActionKind, int, int>;
-  struct Collective {
-    std::set<int> members, arrived;
-  };
-
-  static bool isCollective(const Action &action) {
-    return action.kind == ActionKind::Norm || action.kind == ActionKind::ReduceGrad || action.kind == ActionKind::Loss;
-  }
-  static Key key(const Action &action) {
-    if (action.kind == ActionKind::Norm)
-      return {action.kind, -1, action.version};
-    return {action.kind, action.stage, action.kind == ActionKind::Loss ? action.direction : action.version};
+  /// The loss goes from one rank to another, and both rows hold it.
+  static bool gathers(const Action &action) { return isCollective(action.kind) || action.kind == ActionKind::Loss; }
+  static CollectiveKey key(const Action &action) {
+    if (action.kind == ActionKind::Loss)
+      return {action.kind, action.stage, action.direction};
+    return collectiveKey(action);
   }
   const Action *head(int rank) const {
     return next[rank] < schedule.rows[rank].size() ? &schedule.rows[rank][next[rank]] : nullptr;
@@ -78,17 +73,13 @@ private:
       ready.push_back(rank);
     }
   }
-  static bool matches(const Action &a, const Action &b) {
-    return isMessage(b.kind) && counterpart(a.kind) == b.kind && a.stage == b.peer && a.peer == b.stage &&
-           a.microbatch == b.microbatch && a.sub == b.sub && a.direction == b.direction;
-  }
 
   /// Runs the head of the rank's row if it can.
   bool step(int rank) {
     const Action &action = *head(rank);
     if (isMessage(action.kind))
       return buffers > 0 ? exchangeBuffered(rank, action) : exchangeBlocking(rank, action);
-    if (isCollective(action))
+    if (gathers(action))
       return gather(rank, action);
     if (!withMessages && isCompute(action.kind)) {
       if (missing(action).stage >= 0)
@@ -117,7 +108,7 @@ private:
   bool exchangeBlocking(int rank, const Action &action) {
     int peer = peerRank(action);
     const Action *other = head(peer);
-    if (!other || !matches(action, *other))
+    if (!other || !areEndsOfOneMessage(action, *other))
       return false;
     ++next[rank];
     ++next[peer];
@@ -138,7 +129,7 @@ private:
       if (queue.empty())
         return false;
       const Place sent = queue.front();
-      if (!matches(action, schedule.rows[sent.rank][sent.index])) {
+      if (!areEndsOfOneMessage(action, schedule.rows[sent.rank][sent.index])) {
         misorderedAt = {{rank, static_cast<int>(next[rank])}, sent};
         misordered = "messages are out of order: " + at(schedule, sent) + " is sent before what " +
                      at(schedule, misorderedAt[0]) + " waits for; let both ranks name their messages in one order";
@@ -153,16 +144,12 @@ private:
 
   bool gather(int rank, const Action &action) {
     Collective &collective = collectives[key(action)];
-    if (collective.arrived.count(rank) && collective.arrived.size() == collective.members.size()) {
-      ++next[rank];
-      return true;
-    }
-    collective.arrived.insert(rank);
-    if (collective.arrived.size() < collective.members.size())
+    if (collective.arrived.insert(rank).second && collective.complete())
+      for (int member : collective.members)
+        if (member != rank)
+          wake(member);
+    if (!collective.complete())
       return false;
-    for (int member : collective.members)
-      if (member != rank)
-        wake(member);
     ++next[rank];
     return true;
   }
@@ -170,13 +157,9 @@ private:
   /// The rank that a blocked rank waits for, and why.
   std::pair<int, std::string> waitsFor(int rank) {
     const Action &action = *head(rank);
-    if (isMessage(action.kind)) {
-      Action other = action;
-      other.kind = counterpart(action.kind);
-      std::swap(other.stage, other.peer);
-      return {peerRank(action), "reach " + other.str()};
-    }
-    if (isCollective(action)) {
+    if (isMessage(action.kind))
+      return {peerRank(action), "reach " + otherEnd(action).str()};
+    if (gathers(action)) {
       const Collective &collective = collectives[key(action)];
       for (int member : collective.members)
         if (!collective.arrived.count(member))
@@ -238,7 +221,7 @@ private:
   std::vector<char> waiting; // queued in `ready`
   std::vector<int> ready;
   std::vector<uint8_t> done;
-  std::map<Key, Collective> collectives;
+  std::map<CollectiveKey, Collective> collectives;
   std::unordered_map<uint64_t, std::deque<Place>> channels;
   std::optional<std::string> misordered;
   std::vector<Place> misorderedAt;

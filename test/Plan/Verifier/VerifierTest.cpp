@@ -363,8 +363,7 @@ TEST(Verifier, BackwardsReadWhatWasRecomputed) {
   };
   EXPECT_EQ(errorOf("0F0,0B0\n1F0,1RECOMPUTE0,1B0\n"), "accepted");
   EXPECT_EQ(errorOf("0F0,0B0\n1F0,1RECOMPUTE0,1I0,1W0\n"), "accepted");
-  EXPECT_NE(errorOf("0F0,0B0\n1F0,1B0\n").find("1B0 (rank 1, action 1) runs before 1RECOMPUTE0"),
-            std::string::npos)
+  EXPECT_NE(errorOf("0F0,0B0\n1F0,1B0\n").find("1B0 (rank 1, action 1) runs before 1RECOMPUTE0"), std::string::npos)
       << errorOf("0F0,0B0\n1F0,1B0\n");
   EXPECT_NE(errorOf("0F0,0B0\n1RECOMPUTE0,1F0,1B0\n").find("runs before 1F0, whose result it needs"),
             std::string::npos);

@@ -22,10 +22,9 @@ struct GenerateOptions {
   bool messages = true;  // add sends and receives
   bool update = true;    // add tied parameters, NORM, STEP and LOSS
   bool recompute = true; // add RECOMPUTE to stages that recompute
-  /// Where: before the gradient is received (while the rank may have to wait for it), or
-  /// right before the backward, where the least is held.
+  /// Where: before the gradient is received (while the rank may have to wait for it), or right before the backward,
+  /// where the least is held.
   bool recomputeEarly = false;
-  bool reduceGradients = false; // add REDUCE_GRAD to stages in one direction too: they have data-parallel lanes
   /// Micro-batches that a stage which defers may have in flight, where 1F1B has fewer: its deferred parts come back one
   /// micro-batch late (Entrain's eager forwards).
   int eager = 0;
@@ -104,7 +103,7 @@ void addRecompute(const Pipeline &pipeline, Schedule &schedule, bool early);
 
 /// Appends what ends a step: tied gradients to their homes, REDUCE_GRAD where a stage has several directions, NORM,
 /// STEP, tied values to their copies, LOSS.
-void addUpdate(const Pipeline &pipeline, Schedule &schedule, const GenerateOptions &options = {});
+void addUpdate(const Pipeline &pipeline, Schedule &schedule);
 
 } // namespace braid::plan
 

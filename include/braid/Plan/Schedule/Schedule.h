@@ -36,6 +36,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace braid::plan {
@@ -100,6 +101,18 @@ struct Action {
   static Result<Action> parse(std::string_view text);
 };
 
+/// The send of a receive, or the receive of a send.
+inline Action otherEnd(Action message) {
+  message.kind = counterpart(message.kind);
+  std::swap(message.stage, message.peer);
+  return message;
+}
+/// Whether two actions are the two ends of one message.
+bool areEndsOfOneMessage(const Action &a, const Action &b);
+
+/// Directions, weight versions and parts of a micro-batch are numbered up to this.
+constexpr int maxVersion = 1 << 14;
+
 /// A compute action.
 inline Action compute(ActionKind kind, int stage, int microbatch, int direction = 0) {
   Action action;
@@ -126,6 +139,9 @@ struct Schedule {
   int rankOf(int stage, int direction = 0) const;
   /// Whether any row holds a send or receive (PyTorch's compute_comms dialect rather than compute_only).
   bool hasMessages() const;
+
+  /// The computations alone: PyTorch's compute_only dialect.
+  Schedule computeOnly() const;
 
   /// One row per rank, cells separated by commas, empty cells idle: PyTorch's format.
   std::string csv() const;

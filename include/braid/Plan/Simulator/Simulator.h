@@ -35,7 +35,7 @@ struct StageCost {
   double update = 0;
 };
 
-/// How an overlapped block of a forward and a backward runs. Both take blockFactor times the sum of their durations.
+/// How an overlapped block of a forward and a backward runs. Both take the sum of their durations.
 enum class Overlap {
   Atomic,     // starts when both can; results are there at the release points
   Early,      // starts when both can; the forward's result is there after the forward's own duration
@@ -62,7 +62,6 @@ struct CostModel {
   double localLatency = 0, localTimePerByte = 0;
   bool blockingSends = false; // needs a table with messages; both ends are busy from the later one's arrival on
   Overlap overlap = Overlap::Atomic;
-  double blockFactor = 1;
   /// Release points: when a result may leave, as a share of the block's or the action's duration.
   double blockForwardRelease = 1, blockBackwardRelease = 1;
   double inputRelease = 1;     // of a full backward: its input gradient
