@@ -15,7 +15,8 @@ refused() { # TEXT COMMAND...
 }
 
 "$sim" list > "$work/list"
-for kind in gpipe 1f1b interleaved looped_bfs zb_h1 zb_h2 zb_v v_half v_min chimera dualpipe dualpipev 2bw amdp three_phase; do
+for kind in gpipe 1f1b interleaved looped_bfs zb_h1 zb_h2 zb_v v_half v_min chimera dualpipe dualpipev 2bw amdp amdp_split \
+  three_phase; do
   expect "$kind" "$work/list"
   "$sim" verify --kind $kind -p 4 -m 8 > "$work/verified"
   expect "is right" "$work/verified"

@@ -16,7 +16,8 @@ except ImportError as error:
     sys.exit(77)
 
 sim = sys.argv[1]
-work = tempfile.mkdtemp()
+folder = tempfile.TemporaryDirectory()  # it goes with the process
+work = folder.name
 
 
 def run(*arguments):

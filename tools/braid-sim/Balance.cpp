@@ -15,6 +15,7 @@
 
 using namespace braid;
 using namespace braid::plan;
+using sim::format, sim::joined;
 
 namespace {
 struct Options {
@@ -27,19 +28,6 @@ struct Options {
   bool writeTables = false;
 };
 } // namespace
-
-static std::string format(const char *pattern, auto... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
-
-static std::string joined(const std::vector<int> &values) {
-  std::string text;
-  for (int value : values)
-    text += (text.empty() ? "" : ":") + std::to_string(value);
-  return text;
-}
 
 /// Numbers of samples of the table, not of the draw.
 static std::vector<int> renumbered(const std::vector<int> &samples, const std::vector<int> &batch) {

@@ -16,19 +16,7 @@
 
 using namespace braid;
 using namespace braid::plan;
-
-static std::string format(const char *pattern, auto... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
-
-static std::string joined(const std::vector<int> &values) {
-  std::string text;
-  for (int value : values)
-    text += (text.empty() ? "" : ":") + std::to_string(value);
-  return text;
-}
+using sim::format, sim::joined;
 
 namespace {
 /// Means over steps; each method's step time over the lower bound.
@@ -225,6 +213,13 @@ static Result<std::string> durationTable(const std::vector<sim::SampleSet> &sets
     }
     text += "| " + set.name + format(" | %.0f |\n", best * 1e3);
   }
+  return text;
+}
+
+std::string sim::joined(const std::vector<int> &values) {
+  std::string text;
+  for (int value : values)
+    text += (text.empty() ? "" : ":") + std::to_string(value);
   return text;
 }
 

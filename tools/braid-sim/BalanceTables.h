@@ -12,6 +12,7 @@
 
 #include "braid/Plan/Balance/BalanceReport.h"
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ struct TableOptions {
   int draws = 64;   // steps that a figure is the mean of
   int devices = 16; // that the smallest stable batch splits
 };
+
+/// printf into a string of at most 511 characters.
+std::string format(const char *pattern, auto... values) {
+  char text[512];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+/// "3:1:4".
+std::string joined(const std::vector<int> &values);
 
 /// Markdown: step times, variation, draws with one giant sample, stable batches, and how long balancing takes.
 plan::Result<std::string> balanceTables(const std::vector<std::string> &files, const SampleOptions &samples,

@@ -24,8 +24,7 @@ static Status run(const Options &options) {
     return Error{planned.error()};
   Schedule &schedule = planned->schedule;
   if (!messages) {
-    for (std::vector<Action> &row : schedule.rows)
-      std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
+    schedule = schedule.computeOnly();
     if (std::string why = schedule.whyNotPyTorch(); options.to == "pytorch" && !why.empty())
       return Error{"PyTorch cannot load this schedule: " + why};
   } else if (options.input.hasTable()) {

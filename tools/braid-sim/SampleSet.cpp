@@ -96,7 +96,7 @@ static Result<std::vector<double>> sharesOf(int layers, int stages) {
 /// A column of sizes. Where there is none of that name, the error says which option takes it.
 static Result<std::vector<double>> sizesOf(const TextTable &table, const std::string &column, const char *option) {
   Result<std::vector<double>> sizes = table.sizes(column);
-  if (!sizes && std::find(table.columns.begin(), table.columns.end(), column) == table.columns.end())
+  if (!sizes && !table.has(column))
     return Error{sizes.error() + "; say with " + option + " which one it is"};
   return sizes;
 }
@@ -164,7 +164,7 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
 
   set.split = options.split;
   if (set.split.empty()) {
-    Result<std::vector<int>> split = splitDevices(totalLoads(set.samples), options.stages);
+    Result<std::vector<int>> split = splitDevices(set.samples.totals(), options.stages);
     if (!split)
       return Error{split.error()};
     set.split = std::move(*split);

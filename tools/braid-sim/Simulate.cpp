@@ -31,13 +31,11 @@ static Status run(const Options &options) {
     return Error{costs.error()};
   // The times of a table that loses work would be those of another step. Which weights it reads does not matter here.
   if (!options.input.table.empty() || !options.input.components.empty()) {
-    Schedule computes = planned->schedule;
+    Schedule computes = planned->schedule.computeOnly();
     computes.staleness = 1 << 20;
-    for (std::vector<Action> &row : computes.rows) {
-      std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
+    for (std::vector<Action> &row : computes.rows)
       for (Action &action : row)
         action.version = 0;
-    }
     if (Result<ScheduleFacts> facts = verify(planned->pipeline, computes); !facts)
       return Error{facts.error()};
   }
