@@ -10,6 +10,8 @@
 
 #include "braid/Plan/Planner/Planner.h"
 
+#include <limits>
+
 namespace braid::plan {
 
 /// Seconds and bytes of one stage for one micro-batch; where the pipeline is folded or chunked, of all a rank's chunks.
@@ -36,12 +38,14 @@ struct PlannedPipeline {
   double message = 0;   // seconds from a stage to the next
   // A colocated encoder's two phases, and what it keeps on each device meanwhile.
   double encoderForward = 0, encoderBackward = 0, encoderGradients = 0, encoderUpdate = 0, encoderBytes = 0;
-  Work encoderWork;
   double reshard = 0, reshardBytes = 0; // of a whole step, forwards and backwards; bytes one way
 };
 
+inline constexpr double anyTime = std::numeric_limits<double>::infinity();
+
 /// With a bound, refuses early what cannot be faster than `slowest` seconds or cannot fit, whatever the schedule.
-Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candidate &candidate, double slowest = 1e30);
+Result<PlannedPipeline> planPipeline(const PlannerProblem &problem, const Candidate &candidate,
+                                     double slowest = anyTime);
 int microbatchesOf(const PlannerProblem &problem, const Candidate &candidate);
 /// Micro-batches whose activations a stage holds at once, in units of all that a rank holds of one.
 double inFlight(const std::string &kind, int chunks, int stage, int stages, int microbatches);

@@ -7,6 +7,7 @@
 
 #include "../Cost/HardwareReader.h"
 #include "braid/Plan/Planner/Planner.h"
+#include "braid/Plan/Support/Json.h"
 
 #include <algorithm>
 #include <cctype>
@@ -93,6 +94,14 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
   return component;
 }
 
+static void readModel(const YAML::Node &node, PlannerProblem &problem) {
+  yaml::forEachEntry(node, "model", [&](const std::string &name, const YAML::Node &key, const YAML::Node &value) {
+    if (problem.components.size() == 2)
+      yaml::fail(key, "a third component '" + name + "'; the planner takes one encoder and one language model");
+    problem.components.push_back(readComponent(name, key, value));
+  });
+}
+
 /// Hardware by name, and figures of the user's own instead of its.
 static void readCluster(const YAML::Node &node, PlannerProblem &problem) {
   std::vector<std::string> known = hardwareKeys();
@@ -129,6 +138,27 @@ static std::vector<std::string> namesOf(const YAML::Node &node, const std::strin
   return names;
 }
 
+static void readLimits(const YAML::Node &node, PlannerProblem &problem) {
+  yaml::readKeys(node, "limits", {"tp", "cp", "pp", "zero", "async", "use_at_least", "schedules", "placements"},
+                 [&](const std::string &key, const YAML::Node &value) {
+                   if (key == "schedules")
+                     problem.schedules = namesOf(value, "schedule", planKinds());
+                   else if (key == "placements")
+                     problem.placements = namesOf(value, "placement", placementNames());
+                   else if (key == "async")
+                     problem.async = yaml::boolOf(value, key);
+                   else if (key == "use_at_least")
+                     problem.useAtLeast = yaml::numberOf(value, key, 0, 1);
+                   else if (key == "zero")
+                     problem.zero = static_cast<int>(yaml::integerOf(value, key, 0, 3));
+                   else
+                     (key == "tp"   ? problem.maxTp
+                      : key == "cp" ? problem.maxCp
+                                    : problem.maxPp) =
+                         static_cast<int>(yaml::integerOf(value, "the limit of " + key, 1, 1 << 20));
+                 });
+}
+
 Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::string &fileName) {
   PlannerProblem problem;
   bool hasModel = false, hasCluster = false, hasBatch = false;
@@ -137,13 +167,7 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
                    [&](const std::string &entry, const YAML::Node &value) {
                      if (entry == "model") {
                        hasModel = true;
-                       yaml::forEachEntry(
-                           value, "model", [&](const std::string &name, const YAML::Node &key, const YAML::Node &node) {
-                             if (problem.components.size() == 2)
-                               yaml::fail(key, "a third component '" + name +
-                                                   "'; the planner takes one encoder and one language model");
-                             problem.components.push_back(readComponent(name, key, node));
-                           });
+                       readModel(value, problem);
                      } else if (entry == "batch") {
                        hasBatch = true;
                        problem.batch = static_cast<int>(yaml::integerOf(value, "batch", 1, 1 << 30));
@@ -151,25 +175,7 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
                        hasCluster = true;
                        readCluster(value, problem);
                      } else {
-                       yaml::readKeys(value, "limits",
-                                      {"tp", "cp", "pp", "zero", "async", "use_at_least", "schedules", "placements"},
-                                      [&](const std::string &key, const YAML::Node &of) {
-                                        if (key == "schedules")
-                                          problem.schedules = namesOf(of, "schedule", planKinds());
-                                        else if (key == "placements")
-                                          problem.placements = namesOf(of, "placement", placementNames());
-                                        else if (key == "async")
-                                          problem.async = yaml::boolOf(of, "async");
-                                        else if (key == "use_at_least")
-                                          problem.useAtLeast = yaml::numberOf(of, "use_at_least", 0, 1);
-                                        else if (key == "zero")
-                                          problem.zero = static_cast<int>(yaml::integerOf(of, "zero", 0, 3));
-                                        else
-                                          (key == "tp"   ? problem.maxTp
-                                           : key == "cp" ? problem.maxCp
-                                                         : problem.maxPp) =
-                                              static_cast<int>(yaml::integerOf(of, "the limit of " + key, 1, 1 << 20));
-                                      });
+                       readLimits(value, problem);
                      }
                    });
   });
@@ -195,13 +201,8 @@ Result<PlannerProblem> parsePlannerProblem(const std::string &text, const std::s
   return problem;
 }
 
-/// A name or pattern as YAML reads it back, whatever is in it.
-static std::string quoted(const std::string &name) {
-  std::string text = "\"";
-  for (char letter : name)
-    text += (letter == '"' || letter == '\\' ? "\\" : "") + std::string(1, letter);
-  return text + "\"";
-}
+/// A name or pattern as YAML reads it back, whatever is in it: JSON's strings are YAML's too.
+static std::string quoted(const std::string &name) { return jsonText(name); }
 
 /// A component's name: bare, where YAML takes it so.
 static std::string keyOf(const std::string &name) {

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -159,13 +160,17 @@ TEST(Planner, BruteForceFindsNothingFaster) {
         Result<PlannerResult> found = searchPlans(problem, {.keep = keep, .simulate = false});
         ASSERT_TRUE(found) << found.error();
         EXPECT_DOUBLE_EQ(found->best.front().seconds, least) << found->best.front().candidate.str() << "\n" << fastest;
-        std::set<std::string> layouts;
+        std::set<std::array<int, 9>> layouts; // a plan of one layout is shown once
         double last = 0;
         for (const Evaluation &evaluation : found->best) {
           EXPECT_LE(evaluation.peakBytes, memory);
           EXPECT_GE(evaluation.seconds, last);
           last = evaluation.seconds;
-          EXPECT_TRUE(layouts.insert(evaluation.candidate.str()).second);
+          const Candidate &plan = evaluation.candidate;
+          const Parallelism &l = plan.language.parallel, &e = plan.encoder.parallel;
+          EXPECT_TRUE(
+              layouts.insert({static_cast<int>(plan.placement), l.tp, l.cp, l.pp, l.dp, e.tp, e.cp, e.pp, e.dp}).second)
+              << plan.str();
         }
       }
     }
@@ -508,10 +513,16 @@ TEST(Planner, OddNamesAreReadBack) {
   PlannerProblem problem = read(sampled);
   ASSERT_TRUE(useSamples(problem, *TextTable::parse("vision,images,text\n1024,2,256\n", "s.csv")));
   problem.components[0].name = "a [b]: {c} \"d\"";
-  problem.components[0].modules = {"net.\"x\\"};
+  problem.components[0].modules = {"net.\"x\\", "\tline\n\nline \x01 \xC3\xA9"};
   Result<PlannerResult> found = searchPlans(problem, {.keep = 1, .simulate = false});
   ASSERT_TRUE(found) << found.error();
-  EXPECT_TRUE(parsePlan(planYaml(problem, found->best.front()), "plan.yaml"));
+  Evaluation plan = found->best.front();
+  plan.candidate.placement = Placement::Disjoint; // the encoder's own entry
+  Result<PlanFile> read = parsePlan(planYaml(problem, plan), "plan.yaml");
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->components[0].name, problem.components[0].name);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(read->components[0].modules.at(i).text, problem.components[0].modules[i]);
 }
 
 TEST(Planner, BadInputIsLocated) {
