@@ -63,6 +63,20 @@ expect "cv audio_rows" "$work/out"
 expect "| s | " "$work/out"
 expect "Stable batches" "$work/out"
 
+# What a merge of rows makes: of 4,000 rows of an encoder and 100 words, 1,100 of the language model's, at 1 each.
+printf 'vision_tokens,image_count,text_tokens\n4000,1,100\n' > "$work/one.csv"
+"$sim" balance "$work/one.csv" -n 4 -m 4 --merge 4 --encoder-cost 0,1,0 --language-cost 0,1,0 --format json > "$work/out"
+expect '"language":[1100' "$work/out"
+refused "--merge is 0" "$sim" balance "$work/one.csv" --merge 0
+
+# The manifest's own step: what the slowest of its replicas takes, never longer than in random order.
+"$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 5 --manifest "$work/a.json" > "$work/out"
+expect "manifest of 3 replicas, 192 samples" "$work/out"
+awk '/^manifest of/ { gsub(/[;,]/, ""); found = 1; if ($(NF - 4) > $NF) exit 1 } END { if (!found) exit 1 }' "$work/out"
+"$sim" balance "$work/s.csv" -n 64 -m 8 --manifest "$work/a.json" > "$work/out"
+shortest=$(awk '/^shortest  / { print $4 }' "$work/out")
+expect "the slowest, 0, takes $shortest;" "$work/out"
+
 refused "cannot be read" "$sim" balance "$work/none.csv"
 refused "did you mean 'text_tokens'" "$sim" balance "$work/s.csv" --text text_token
 refused "is no cost" "$sim" balance "$work/s.csv" --language-cost 1,2

@@ -7,6 +7,7 @@
 
 #include "BalanceTables.h"
 
+#include "braid/Plan/Balance/BalanceBaselines.h"
 #include "braid/Plan/Balance/SampleManifest.h"
 #include "braid/Plan/Support/Json.h"
 
@@ -92,8 +93,10 @@ static std::string stepText(const sim::SampleSet &set, const Options &options, c
     text +=
         format("%12.6g  %10.3f  %9.0f\n", figures.stepTime, figures.stepTime / comparison.bound, figures.peakMemory);
   }
-  text +=
-      format("lower bound %.6g; the paper's number of micro-batches is %d\n\n", comparison.bound, comparison.effective);
+  text += format("lower bound %.6g; the paper's number of micro-batches is %d; cv is standard deviation over mean\n",
+                 comparison.bound, comparison.effective);
+  auto time = [&](Method method) { return comparison.methods[static_cast<int>(method)].stepTime; };
+  text += format("shortest is %.2f times as fast as random order\n\n", time(Method::Random) / time(Method::Shortest));
   const MethodFigures &chosen =
       comparison.methods[static_cast<int>(options.tables.balance.aim == Aim::Even ? Method::Even : Method::Shortest)];
   MicrobatchLoads loads = loadsOf(set.model, samples, chosen.assignment);
@@ -120,6 +123,26 @@ static std::string stepText(const sim::SampleSet &set, const Options &options, c
     text += "  " + bars + "\n";
   }
   return text;
+}
+
+/// What the manifest's step takes on its slowest replica, and what it would without balancing: samples dealt out as
+/// they are drawn.
+static std::string manifestText(const sim::SampleSet &set, StepTimer &timer, const SampleManifest &manifest,
+                                const std::vector<int> &batch) {
+  double slowest = 0, random = 0;
+  size_t worst = 0;
+  for (size_t replica = 0; replica < manifest.replicas.size(); ++replica) {
+    const SampleManifest::Replica &of = manifest.replicas[replica];
+    SampleLoads loads = set.samples.select(of.samples);
+    double time = timer.time(loadsOf(set.model, loads, of.assignment));
+    worst = time > slowest ? replica : worst;
+    slowest = std::max(slowest, time);
+    size_t share = batch.size() / manifest.replicas.size();
+    loads = set.samples.select({batch.begin() + replica * share, batch.begin() + (replica + 1) * share});
+    random = std::max(random, timer.time(loadsOf(set.model, loads, randomOrder(loads, timer.microbatches(), replica))));
+  }
+  return format("manifest of %zu replicas, %zu samples: the slowest, %zu, takes %.6g; in random order %.6g\n",
+                manifest.replicas.size(), batch.size(), worst, slowest, random);
 }
 
 static Status run(const Options &options) {
@@ -165,6 +188,10 @@ static Status run(const Options &options) {
       return Error{file + ": " + manifest.error()};
     if (Status status = sim::writeFile(options.manifest, manifest->json()); !status)
       return status;
+    if (options.format == "text")
+      text += "\n" + manifestText(*set, comparer->getBalancer(options.tables.balance.aim).getTimer(), *manifest,
+                                  drawBatch(set->samples.size(), count * options.replicas, options.tables.balance.seed,
+                                            options.step));
   }
   return sim::writeFile(options.output, options.format == "json" ? jsonText(steps) + "\n" : text);
 }

@@ -39,6 +39,8 @@ void sim::addSampleOptions(Command &command, SampleOptions &options) {
   command->add_option("--language-cost", options.languageCost, "The same of the language model")
       ->check(named())
       ->capture_default_str();
+  addList(command.operator->(), "--merge", options.merges,
+          "Rows of an encoder that become one of the language model's, for each encoder, or for all", numberFrom(1, 1e6));
   addList(command.operator->(), "--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all",
           integerFrom(1, 4096));
   command->add_option("--language-layers", options.languageLayers, "Layers of the language model")
@@ -137,15 +139,16 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
     }
     Result<std::string> costText = valueFor(options.encoderCosts, encoder, encoders, "costs");
     Result<int> count = valueFor(options.encoderLayers, encoder, encoders, "numbers of layers");
-    if (!costText || !count)
-      return Error{costText ? count.error() : costText.error()};
+    Result<double> merge = valueFor(options.merges, encoder, encoders, "numbers of merged rows");
+    if (!costText || !count || !merge)
+      return Error{!costText ? costText.error() : !count ? count.error() : merge.error()};
     Result<CostCurve> cost = parseCost(*costText);
     if (!cost)
       return Error{cost.error()};
     layers.push_back(*count);
     addComponent(encoders == 1 ? "encoder" : spec.substr(0, slash), *cost, *rows, segments);
     for (size_t sample = 0; sample < rows->size(); ++sample)
-      language[sample] += (*rows)[sample];
+      language[sample] += (*rows)[sample] / *merge;
   }
   if (!options.text.empty()) {
     Result<std::vector<double>> rows = sizesOf(*table, options.text, "--text COLUMN, or '' for none,");

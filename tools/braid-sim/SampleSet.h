@@ -24,6 +24,7 @@ struct SampleOptions {
   std::string text = "text_tokens";
   std::vector<std::string> encoderCosts = {"3.28e-4,5.1,240"}; // a,b,c
   std::string languageCost = "1.72e-4,6.4,210";
+  std::vector<double> merges = {1};
   std::vector<int> encoderLayers = {32};
   int languageLayers = 28;
   int stages = 8;

@@ -210,6 +210,8 @@ std::vector<std::vector<int>> assignReplicas(const StepModel &model, const Sampl
   std::vector<double> filled(replicas);
   giveToLeast(order, samples.loads.back(), replicas, filled,
               [&](int replica, int sample) { result[replica].push_back(sample); });
+  for (std::vector<int> &mine : result) // as drawn: one replica's manifest is what balance() makes of the batch
+    std::sort(mine.begin(), mine.end());
   return result;
 }
 
