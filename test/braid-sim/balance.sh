@@ -67,7 +67,7 @@ expect "Stable batches" "$work/out"
 printf 'vision_tokens,image_count,text_tokens\n4000,1,100\n' > "$work/one.csv"
 "$sim" balance "$work/one.csv" -n 4 -m 4 --merge 4 --encoder-cost 0,1,0 --language-cost 0,1,0 --format json > "$work/out"
 expect '"language":[1100' "$work/out"
-refused "--merge is 0" "$sim" balance "$work/one.csv" --merge 0
+refused "--merge: '0' is no number" "$sim" balance "$work/one.csv" --merge 0
 
 # The manifest's own step: what the slowest of its replicas takes, never longer than in random order.
 "$sim" balance "$work/s.csv" -n 64 -m 8 --replicas 3 --step 5 --manifest "$work/a.json" > "$work/out"
