@@ -134,8 +134,16 @@ Status RowCheck::checkNeeds(const Action &action) {
       return true; // the run finds these
     bool backward = stage != action.stage && bits == doneInput;
     if (local) {
-      if ((done[shape.slot(action, part)] & bits) == bits)
+      // Halves of a block run at one time: what the other half computes is not there yet.
+      const Action *other = otherHalf();
+      bool overlaps = other && shape.slot(*other) == shape.slot(action, part) && (effect(other->kind) & bits);
+      if ((done[shape.slot(action, part)] & bits) == bits && !overlaps)
         return true;
+      if (overlaps) {
+        status = fail("out of order: " + here(action) + " overlaps with " + other->str() +
+                      ", whose result it needs; let them follow each other, or overlap other micro-batches");
+        return false;
+      }
       Action needed = partOf(action, part);
       needed.version = 0;
       needed.kind = bits == doneForward ? ActionKind::Forward : ActionKind::BackwardInput;

@@ -53,6 +53,11 @@ private:
     action.peer = -1;
     return action;
   }
+  /// The first half of the overlapped block that the action at hand ends.
+  const Action *otherHalf() const {
+    const Action *before = index > 0 ? &schedule.rows[rank][index - 1] : nullptr;
+    return before && before->joinsNext ? before : nullptr;
+  }
   bool onThisRank(int stage, int direction) const { return pipeline.rankOf(stage, direction) == rank; }
   /// The update that a micro-batch's gradient belongs to.
   int updateOf(int microbatch) const {

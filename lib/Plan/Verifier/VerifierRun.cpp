@@ -81,16 +81,34 @@ private:
       return buffers > 0 ? exchangeBuffered(rank, action) : exchangeBlocking(rank, action);
     if (gathers(action))
       return gather(rank, action);
-    if (!withMessages && isCompute(action.kind)) {
-      if (missing(action).stage >= 0)
-        return false;
-      done[shape.slot(action)] |= effect(action.kind);
-      for (const auto *list : {&graph.consumers, &graph.producers})
-        for (int stage : (*list)[action.stage])
-          wake(pipeline.rankOf(stage, action.direction));
+    if (withMessages || !isCompute(action.kind)) {
+      ++next[rank];
+      return true;
     }
-    ++next[rank];
+    const size_t halves = blockAt(rank);
+    for (size_t half = 0; half < halves; ++half)
+      if (missing((&action)[half]).stage >= 0)
+        return false;
+    for (size_t half = 0; half < halves; ++half) {
+      const Action &runs = (&action)[half];
+      done[shape.slot(runs)] |= effect(runs.kind);
+      for (const auto *list : {&graph.consumers, &graph.producers})
+        for (int stage : (*list)[runs.stage])
+          wake(pipeline.rankOf(stage, runs.direction));
+    }
+    next[rank] += halves;
     return true;
+  }
+
+  /// Actions that start together at the head of the rank's row: 2 of an overlapped block.
+  size_t blockAt(int rank) const {
+    return head(rank)->joinsNext && next[rank] + 1 < schedule.rows[rank].size() ? 2 : 1;
+  }
+  /// The action that a blocked rank waits at: of a block, the half that lacks something.
+  const Action &waitsAt(int rank) const {
+    const Action *action = head(rank);
+    bool second = !withMessages && isCompute(action->kind) && blockAt(rank) == 2 && missing(*action).stage < 0;
+    return action[second];
   }
 
   /// What the action waits for: of stage -1 if nothing.
@@ -156,7 +174,7 @@ private:
 
   /// The rank that a blocked rank waits for, and why.
   std::pair<int, std::string> waitsFor(int rank) {
-    const Action &action = *head(rank);
+    const Action &action = waitsAt(rank);
     if (isMessage(action.kind))
       return {peerRank(action), "reach " + otherEnd(action).str()};
     if (gathers(action)) {
@@ -202,7 +220,7 @@ private:
     for (size_t i = first; i < path.size(); ++i) {
       places.push_back({path[i], static_cast<int>(next[path[i]])});
       if (i - first < mostLines)
-        text += "\n  rank " + std::to_string(path[i]) + " waits at " + head(path[i])->str() + " to " + reasons[i];
+        text += "\n  rank " + std::to_string(path[i]) + " waits at " + waitsAt(path[i]).str() + " to " + reasons[i];
       else if (i - first == mostLines)
         text += "\n  ...";
     }

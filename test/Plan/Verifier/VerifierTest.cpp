@@ -7,8 +7,12 @@
 
 #include "braid/Plan/Verifier/Verifier.h"
 #include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Schedule/Kinds.h"
+#include "braid/Plan/Simulator/Simulator.h"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 using namespace braid::plan;
 
@@ -127,6 +131,12 @@ TEST(Verifier, RefusesBrokenTables) {
       {"a backward twice", 1, 1, "0F0,0B0,0W0\n", {"0W0", "computes again", "backwards"}},
       {"backward before forward", 1, 1, "0B0,0F0\n", {"out of order", "0B0", "runs before 0F0", ">>0B0<<"}},
       {"weight before input gradient", 1, 1, "0F0,0W0,0I0\n", {"out of order", "0W0", "runs before 0I0"}},
+      {"a block whose backward reads its own forward",
+       1,
+       1,
+       "(0F0;0B0)OVERLAP_F_B\n",
+       {"out of order", "0B0 (rank 0, action 1) overlaps with 0F0, whose result it needs"}},
+      {"a block of a gradient and what reads it", 1, 1, "0F0,(0I0;0W0)OVERLAP_F_B\n", {"0W0", "overlaps with 0I0"}},
       {"wrong rank", 2, 1, "0F0,0B0\n0F0,1F0,1B0\n", {"0F0 (rank 1, action 0)", "wrong rank", "lives on rank 0"}},
       {"unknown stage", 2, 1, "0F0,0B0\n1F0,1B0,7F0\n", {"7F0", "2 stages"}},
       {"unknown direction", 1, 1, "0F0@1,0B0@1\n", {"0F0@1", "1 direction(s)"}},
@@ -278,6 +288,41 @@ TEST(Verifier, RefusesBrokenTables) {
       EXPECT_TRUE(found) << test.name << ": '" << word << "' is not in:\n" << error;
     }
   }
+}
+
+// Halves of a block that need each other by way of another rank wait for ever: both encoders feed stage 2, so 1B0 is
+// there after 0F0 only. One after the other they run.
+TEST(Verifier, BlocksWaitForBothHalves) {
+  Pipeline pipeline = Pipeline::chain(3, 1, {0, 0, 1});
+  pipeline.edges = {{0, 0, 2, true}, {1, 1, 2, true}};
+  Schedule schedule = must(Schedule::parseCsv("1F0,(0F0;1B0)OVERLAP_F_B,0B0\n2F0,2B0\n"));
+  std::string error = verify(pipeline, schedule).error();
+  EXPECT_NE(error.find("rank 0 waits at 1B0 to run 2B0 on rank 1"), std::string::npos) << error;
+  schedule.rows[0][1].joinsNext = false;
+  EXPECT_TRUE(verify(pipeline, schedule));
+}
+
+// The simulator starts a block when both halves can start. It was written on its own, and must stop where the verifier
+// refuses.
+TEST(Verifier, AgreesWithTheSimulatorOnBlocks) {
+  std::mt19937 random(1);
+  int accepted = 0, refused = 0;
+  for (const char *kind : {"1f1b", "gpipe", "zb_h1", "interleaved", "dualpipev"})
+    for (int trial = 0; trial < 200; ++trial) {
+      Result<PlannedSchedule> planned =
+          makeSchedule({.kind = kind, .ranks = 2, .microbatches = 4}, {.messages = false, .update = false});
+      ASSERT_TRUE(planned) << planned.error();
+      for (std::vector<Action> &row : planned->schedule.rows)
+        for (size_t index = 0; index < row.size(); ++index)
+          row[index].joinsNext =
+              index + 1 < row.size() && (index == 0 || !row[index - 1].joinsNext) && random() % 4 == 0;
+      Result<ScheduleFacts> facts = verify(planned->pipeline, planned->schedule);
+      Result<Timeline> timeline = simulate(planned->pipeline, planned->schedule, CostModel{.stages = {{}}});
+      EXPECT_EQ(bool(facts), bool(timeline)) << kind << "\n" << planned->schedule.csv() << (facts ? "" : facts.error());
+      ++(facts ? accepted : refused);
+    }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 100);
 }
 
 TEST(Verifier, BuffersTurnSomeDeadlocksIntoRuns) {
