@@ -16,11 +16,6 @@
 using namespace braid;
 using namespace braid::runtime;
 
-static std::string trimmed(const std::string &text) {
-  size_t first = text.find_first_not_of(' ');
-  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 plan::Result<ParameterGroup> ParameterGroup::parse(const std::string &whole) {
   auto refuse = [&](const std::string &why) {
     return plan::Error{
@@ -28,14 +23,14 @@ plan::Result<ParameterGroup> ParameterGroup::parse(const std::string &whole) {
   };
   ParameterGroup group;
   size_t colon = whole.find(':');
-  group.patterns = {trimmed(whole.substr(0, colon))};
+  group.patterns = {std::string(plan::trim(whole.substr(0, colon)))};
   if (colon == whole.npos || group.patterns[0].empty())
     return refuse("names no parameters");
   std::istringstream settings(whole.substr(colon + 1));
   for (std::string setting; std::getline(settings, setting, ',');) {
     size_t equals = setting.find('=');
-    std::string key = trimmed(setting.substr(0, equals));
-    std::string number = equals == setting.npos ? "" : trimmed(setting.substr(equals + 1));
+    std::string key(plan::trim(setting.substr(0, equals)));
+    std::string number = equals == setting.npos ? "" : std::string(plan::trim(setting.substr(equals + 1)));
     double value = 0;
     std::from_chars_result read = std::from_chars(number.data(), number.data() + number.size(), value);
     if (key != "lr" && key != "weight_decay")

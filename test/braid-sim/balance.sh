@@ -77,6 +77,9 @@ awk '/^manifest of/ { gsub(/[;,]/, ""); found = 1; if ($(NF - 4) > $NF) exit 1 }
 shortest=$(awk '/^shortest  / { print $4 }' "$work/out")
 expect "the slowest, 0, takes $shortest;" "$work/out"
 
+printf 'vision_tokens,image_count,text_tokens\n512,0,9\n' > "$work/none.csv"
+refused "none.csv:2 has '0' in column 'image_count'" "$sim" balance "$work/none.csv"
+rm "$work/none.csv"
 refused "cannot be read" "$sim" balance "$work/none.csv"
 refused "did you mean 'text_tokens'" "$sim" balance "$work/s.csv" --text text_token
 refused "is no cost" "$sim" balance "$work/s.csv" --language-cost 1,2

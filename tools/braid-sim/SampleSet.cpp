@@ -132,7 +132,10 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
       return Error{rows.error()};
     std::vector<double> segments;
     if (slash != std::string::npos) {
-      Result<std::vector<double>> found = sizesOf(*table, spec.substr(slash + 1), "--encoder COLUMN/SEGMENTS");
+      const std::string column = spec.substr(slash + 1);
+      if (Result<std::vector<double>> found = sizesOf(*table, column, "--encoder COLUMN/SEGMENTS"); !found)
+        return Error{found.error()};
+      Result<std::vector<double>> found = table->segments(column, spec.substr(0, slash));
       if (!found)
         return Error{found.error()};
       segments = std::move(*found);

@@ -19,19 +19,14 @@ static const std::vector<std::string> &kindNames() {
   return names;
 }
 
-static std::string trimmed(std::string_view text) {
-  size_t begin = text.find_first_not_of(' ');
-  return begin == text.npos ? "" : std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
-}
-
 Result<CollateRule> CollateRule::parse(std::string_view text) {
-  std::string name = trimmed(text.substr(0, text.find('('))), argument;
+  std::string name(trim(text.substr(0, text.find('(')))), argument;
   bool hasArgument = text.find('(') != text.npos;
   if (hasArgument) {
     if (text.back() != ')')
       return Error{"collate rule '" + std::string(text) + "' lacks its closing parenthesis"};
     size_t open = text.find('(');
-    argument = trimmed(text.substr(open + 1, text.size() - open - 2));
+    argument = trim(text.substr(open + 1, text.size() - open - 2));
   }
   auto at = std::find(kindNames().begin(), kindNames().end(), name);
   if (at == kindNames().end())
@@ -60,11 +55,11 @@ Result<CollateRule> CollateRule::parse(std::string_view text) {
   }
   case Kind::IndexInto:
     if (size_t comma = argument.find(','); comma != argument.npos) {
-      std::optional<int64_t> dims = yaml::parseInteger(trimmed(std::string_view(argument).substr(comma + 1)));
+      std::optional<int64_t> dims = yaml::parseInteger(trim(std::string_view(argument).substr(comma + 1)));
       if (!dims || *dims < 1 || *dims > 15)
         return Error{"collate rule index_into counts through 1 to 15 leading dims, as in index_into(input_ids, 2)"};
       rule.flattened = static_cast<int>(*dims);
-      argument = trimmed(std::string_view(argument).substr(0, comma));
+      argument = std::string(trim(std::string_view(argument).substr(0, comma)));
     }
     [[fallthrough]];
   case Kind::Offsets:

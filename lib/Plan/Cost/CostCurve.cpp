@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
+#include <tuple>
 
 namespace braid::plan {
 
@@ -41,9 +43,36 @@ Result<FittedCurve> fitCurve(const Profile &profile) {
   return curve;
 }
 
-/// Reads {KEY: [{...}, ...]} and calls visit(node of the entry) for each.
+/// Whether the text is JSON, and where it ceases to be.
+static Status checkJson(const std::string &text, const std::string &fileName) {
+  try {
+    if (Json parsed = Json::parse(text); parsed.is_object())
+      return {};
+    return Error{fileName + ": this is JSON without keys; docs/Costs.md, section 3, shows what it holds"};
+  } catch (const Json::parse_error &error) {
+    const size_t stop = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
+    const size_t line = 1 + std::count(text.begin(), text.begin() + stop, '\n');
+    const size_t start = stop == 0 ? std::string::npos : text.rfind('\n', stop - 1);
+    const size_t column = stop - (start == std::string::npos ? 0 : start + 1) + 1;
+    return Error{fileName + ":" + std::to_string(line) + ":" + std::to_string(column) +
+                 ": this is no JSON from here on; docs/Costs.md, section 3, shows some"};
+  }
+}
+
+/// Where something is a second time what comes once, says so at the second.
+static void checkOnce(std::set<std::tuple<std::string, int, int>> &seen, const YAML::Node &node, const char *what,
+                      const std::string &unit, int tp, int cp) {
+  if (!seen.emplace(unit, tp, cp).second)
+    yaml::fail(node, std::string("a second ") + what + " of unit '" + unit + "' at tp " + std::to_string(tp) + ", cp " +
+                         std::to_string(cp) + "; leave one out");
+}
+
+/// Reads {KEY: [{...}, ...]} and calls visit(node of the entry) for each. JSON is YAML too, whose reader says where an
+/// entry stands.
 static Status readList(const std::string &text, const std::string &fileName, const std::string &key,
                        const std::function<void(const YAML::Node &)> &visit) {
+  if (Status status = checkJson(text, fileName); !status)
+    return status;
   return yaml::read(text, fileName, "file of " + key, [&](const YAML::Node &root) {
     yaml::readKeys(root, "the file of " + key, {key}, [&](const std::string &, const YAML::Node &list) {
       if (!list.IsSequence())
@@ -56,6 +85,7 @@ static Status readList(const std::string &text, const std::string &fileName, con
 
 Result<std::vector<Profile>> parseProfiles(const std::string &text, const std::string &fileName) {
   std::vector<Profile> profiles;
+  std::set<std::tuple<std::string, int, int>> seen;
   Status status = readList(text, fileName, "profiles", [&](const YAML::Node &node) {
     Profile &profile = profiles.emplace_back();
     yaml::readKeys(node, "a profile", {"unit", "tp", "cp", "points"},
@@ -77,6 +107,7 @@ Result<std::vector<Profile>> parseProfiles(const std::string &text, const std::s
                    });
     if (profile.unit.empty() || profile.points.empty())
       yaml::fail(node, "a profile needs a unit and points; add both");
+    checkOnce(seen, node, "profile", profile.unit, profile.tp, profile.cp);
   });
   if (!status)
     return Error{status.error()};
@@ -86,6 +117,7 @@ Result<std::vector<Profile>> parseProfiles(const std::string &text, const std::s
 Result<std::vector<FittedCurve>> parseCurves(const std::string &text, const std::string &fileName) {
   static const std::vector<std::string> known = {"unit", "tp", "cp", "a", "b", "c", "points", "rms_error", "max_error"};
   std::vector<FittedCurve> curves;
+  std::set<std::tuple<std::string, int, int>> seen;
   Status status = readList(text, fileName, "curves", [&](const YAML::Node &node) {
     FittedCurve &curve = curves.emplace_back();
     yaml::readKeys(node, "a curve", known, [&](const std::string &key, const YAML::Node &value) {
@@ -106,6 +138,9 @@ Result<std::vector<FittedCurve>> parseCurves(const std::string &text, const std:
     });
     if (curve.unit.empty())
       yaml::fail(node, "a curve needs a unit; add its name");
+    if (curve.curve.a == 0 && curve.curve.b == 0 && curve.curve.c == 0)
+      yaml::fail(node, "a curve of unit '" + curve.unit + "' without time; give a, b or c above 0");
+    checkOnce(seen, node, "curve", curve.unit, curve.tp, curve.cp);
   });
   if (!status)
     return Error{status.error()};

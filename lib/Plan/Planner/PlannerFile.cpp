@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 namespace braid::plan {
@@ -25,7 +26,24 @@ static void readCurve(const YAML::Node &node, PlannerComponent &component) {
     else
       (key == "a" ? curve.a : key == "b" ? curve.b : curve.c) = yaml::numberOf(value, key + " of a curve", 0, 1e9);
   });
-  component.curves[{tp, cp}] = curve;
+  if (curve.a == 0 && curve.b == 0 && curve.c == 0)
+    yaml::fail(node, "a curve without time; give a, b or c above 0");
+  if (!component.curves.emplace(std::pair{tp, cp}, curve).second)
+    yaml::fail(node, "a second curve at tp " + std::to_string(tp) + ", cp " + std::to_string(cp) + "; leave one out");
+}
+
+/// That attention's heads share the hidden size, and its keys and values the heads.
+static void checkHeads(const Transformer &model, const std::map<std::string, YAML::Node> &entries,
+                       const std::string &what) {
+  auto refuse = [&](const char *entry, const char *whole, const std::string &otherwise) {
+    yaml::fail(entries.at(entry), std::string(entry) + " of " + what + " is " + entries.at(entry).Scalar() +
+                                      " and does not divide " + whole + ", " + entries.at(whole).Scalar() +
+                                      "; choose a divisor" + otherwise);
+  };
+  if (model.headSize == 0 && std::fmod(model.hidden, model.heads) != 0)
+    refuse("heads", "hidden", ", or give head_size");
+  if (model.keyValueHeads > 0 && std::fmod(model.heads, model.keyValueHeads) != 0)
+    refuse("key_value_heads", "heads", "");
 }
 
 static PlannerComponent readComponent(const std::string &name, const YAML::Node &key, const YAML::Node &node) {
@@ -36,15 +54,18 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
   component.name = name;
   Transformer &model = component.model;
   bool hasSegments = false;
+  std::map<std::string, YAML::Node> entries;
   model.layers = 0;
   model.heads = 0;
   std::string what = "component '" + name + "'";
   yaml::readKeys(node, what, known, [&](const std::string &entry, const YAML::Node &value) {
     std::string of = entry + " of " + what;
-    auto positive = [&] { return yaml::numberOf(value, of, 1, 1e12); };
+    entries.emplace(entry, value);
+    auto size = [&] { return static_cast<double>(yaml::integerOf(value, of, 1, 1000000000000)); };
     if (entry == "modules") {
-      if (!value.IsSequence())
-        yaml::fail(value, of + " must be a list of module patterns, and is " + yaml::kindOf(value));
+      if (!value.IsSequence() || value.size() == 0)
+        yaml::fail(value, of + " must be a list of module patterns, and is " +
+                              (value.IsSequence() ? "empty" : yaml::kindOf(value)));
       for (const YAML::Node &pattern : value)
         component.modules.push_back(yaml::textOf(pattern, "a module pattern of " + what));
     } else if (entry == "curves") {
@@ -79,7 +100,7 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
        : entry == "head_size"       ? model.headSize
        : entry == "feed_forward"    ? model.feedForward
        : entry == "vocabulary"      ? model.vocabulary
-                                    : model.sequence) = positive();
+                                    : model.sequence) = size();
     }
   });
   for (auto [needed, given] : {std::pair{"layers", double(model.layers)},
@@ -88,6 +109,7 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
                                {"sequence", component.tokensColumn.empty() ? model.sequence : 1}})
     if (!(given > 0))
       yaml::fail(key, what + " lacks '" + needed + "'; give its size");
+  checkHeads(model, entries, what);
   if (!component.tokensColumn.empty() && (model.sequence > 0 || hasSegments))
     yaml::fail(key,
                what + " has " + (hasSegments ? "segments" : "a sequence") + " and columns of samples; leave one out");

@@ -23,7 +23,10 @@ Status useCurves(PlannerProblem &problem, const std::vector<FittedCurve> &curves
     if (at == names.end())
       return Error{"there is a curve of unit '" + fitted.unit + "', and no component of this name" +
                    suggest(fitted.unit, names)};
-    problem.components[at - names.begin()].curves[{fitted.tp, fitted.cp}] = fitted.curve;
+    PlannerComponent &component = problem.components[at - names.begin()];
+    if (!component.curves.emplace(std::pair{fitted.tp, fitted.cp}, fitted.curve).second)
+      return Error{"component '" + component.name + "' has a curve at tp " + std::to_string(fitted.tp) + ", cp " +
+                   std::to_string(fitted.cp) + " already; leave one of the two out"};
   }
   return {};
 }
@@ -68,7 +71,7 @@ Result<ProfilingBatch> useSamples(PlannerProblem &problem, const TextTable &samp
       return Error{tokens.error()};
     segments[i].assign(tokens->size(), 1);
     if (!component.segmentsColumn.empty()) {
-      Result<std::vector<double>> counts = samples.sizes(component.segmentsColumn);
+      Result<std::vector<double>> counts = samples.segments(component.segmentsColumn, component.tokensColumn);
       if (!counts)
         return Error{counts.error()};
       segments[i] = std::move(*counts);

@@ -14,6 +14,11 @@
 
 namespace braid::plan {
 
+std::string_view trim(std::string_view text) {
+  size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 std::string hex(uint64_t value) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));

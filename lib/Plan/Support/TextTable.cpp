@@ -27,11 +27,6 @@ static std::string_view takeLine(std::string_view &text) {
   return line;
 }
 
-static std::string_view trim(std::string_view text) {
-  size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
-
 /// What of a cell can be shown in a message: at most 40 printable characters.
 static std::string shown(std::string_view text) {
   std::string result;
@@ -146,6 +141,19 @@ Result<std::vector<double>> TextTable::sizes(std::string_view column) const {
     values.push_back(*value);
   }
   return values;
+}
+
+Result<std::vector<double>> TextTable::segments(std::string_view column, std::string_view sizesColumn) const {
+  Result<std::vector<double>> counts = sizes(column), all = sizes(sizesColumn);
+  for (const auto *list : {&counts, &all})
+    if (!*list)
+      return Error{list->error()};
+  for (size_t row = 0; row < rows.size(); ++row)
+    if ((*all)[row] > 0 && (*counts)[row] < 1)
+      return Error{name + ":" + std::to_string(lines[row]) + " has " + shown(text(row, column)) + " in column " +
+                   shown(column) + " and " + shown(text(row, sizesColumn)) + " in " + shown(sizesColumn) +
+                   "; what is there lies in at least one segment"};
+  return counts;
 }
 
 } // namespace braid::plan

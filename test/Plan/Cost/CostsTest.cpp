@@ -147,6 +147,24 @@ TEST(CostCurve, BadProfilesAreLocated) {
   EXPECT_TRUE(says(error("{\"profiles\": [{\"unit\": \"a\", \"points\": [[1]]}]}"), "[tokens, seconds]"));
   EXPECT_TRUE(says(error("{\"profiles\": [{\"unit\": \"a\", \"points\": [[1, -2]]}]}"), "seconds of a point is -2"));
   EXPECT_TRUE(says(error("{\"profiles\": {}}"), "must be a list"));
+  EXPECT_TRUE(says(error("{\"profiles\": [\n  {\"unit\": x}]}"), "p.json:2:12: this is no JSON from here on"));
+  EXPECT_TRUE(says(error("{\"profiles\": [\n"), "p.json:2:1: this is no JSON from here on"));
+  EXPECT_TRUE(says(error("profiles: []"), "p.json:1:1: this is no JSON"));
+  EXPECT_TRUE(says(error("3"), "p.json: this is JSON without keys"));
+  for (const char *broken : {"{", "[1,", "%YAML 9.9\n", "&a *b", "{\"profiles\": []}\n---\n{}", "\xff", ""})
+    EXPECT_FALSE(says(error(broken), "YAML")) << error(broken);
+  EXPECT_TRUE(says(error("{\"profiles\": [{\"unit\": \"a\", \"points\": [[1, 2]]},\n"
+                         " {\"unit\": \"a\", \"points\": [[1, 2]]}]}"),
+                   "p.json:2:2: a second profile of unit 'a' at tp 1, cp 1; leave one out"));
+  EXPECT_EQ(error("{\"profiles\": [{\"unit\": \"a\", \"points\": [[1, 2]]},\n"
+                  " {\"unit\": \"a\", \"tp\": 2, \"points\": [[1, 2]]}]}"),
+            "read");
+  EXPECT_TRUE(says(parseCurves("{\"curves\": [{\"unit\": \"a\"}]}", "c.json").error(),
+                   "c.json:1:13: a curve of unit 'a' "
+                   "without time"));
+  EXPECT_TRUE(
+      says(parseCurves("{\"curves\": [{\"unit\": \"a\", \"c\": 1},\n{\"unit\": \"a\", \"c\": 2}]}", "c.json").error(),
+           "c.json:2:1: a second curve of unit 'a'"));
   Result<FittedCurve> curve = fitCurve({"a", 1, 1, {{1, 1}, {2, 2}, {2, 3}}});
   ASSERT_FALSE(curve);
   EXPECT_TRUE(says(curve.error(), "2 different sizes"));

@@ -399,23 +399,23 @@ cluster: {hardware: a100, devices: 12}
 
 // A curve that is the formula's time changes nothing; one twice as long makes the layers take twice as long.
 TEST(Planner, CurvesReplaceFormulas) {
-  PlannerProblem problem = read(languageOnly);
   Candidate candidate;
   candidate.language = {{.zero = 1}, Recompute::None};
+  auto with = [&](const CostCurve &curve) {
+    PlannerProblem problem = read(languageOnly);
+    EXPECT_TRUE(useCurves(problem, {{"language", 1, 1, curve}}));
+    EXPECT_TRUE(says(useCurves(problem, {{"language", 1, 1, curve}}).error(), "has a curve at tp 1, cp 1 already"));
+    return evaluate(problem, candidate);
+  };
+  PlannerProblem problem = read(languageOnly);
   EXPECT_TRUE(says(useCurves(problem, {{"langage", 1, 1, {0, 1e-6, 0}}}).error(), "did you mean 'language'?"));
-  ASSERT_TRUE(useCurves(problem, {{"language", 1, 1, {0, 1e-6, 0}}}));
-  Result<Evaluation> once = evaluate(problem, candidate);
-  ASSERT_TRUE(useCurves(problem, {{"language", 1, 1, {0, 2e-6, 0}}}));
-  Result<Evaluation> twice = evaluate(problem, candidate);
+  Result<Evaluation> once = with({0, 1e-6, 0}), twice = with({0, 2e-6, 0});
   ASSERT_TRUE(once && twice);
   // 12 layers of 2048 tokens, 32 micro-batches, a forward and two backwards: 12 * 2048 * 32 * 3 us more.
   EXPECT_NEAR(twice->seconds - once->seconds, 12 * 2048 * 32 * 3e-6, 1e-6);
   // Sequences of a micro-batch attend to themselves only: the quadratic part is that of each, and adds up.
   candidate.microbatch = 4;
-  ASSERT_TRUE(useCurves(problem, {{"language", 1, 1, {1e-9, 1e-6, 0}}}));
-  Result<Evaluation> before = evaluate(problem, candidate);
-  ASSERT_TRUE(useCurves(problem, {{"language", 1, 1, {2e-9, 1e-6, 0}}}));
-  Result<Evaluation> after = evaluate(problem, candidate);
+  Result<Evaluation> before = with({1e-9, 1e-6, 0}), after = with({2e-9, 1e-6, 0});
   ASSERT_TRUE(before && after);
   EXPECT_NEAR(after->seconds - before->seconds, 12 * 32 * 3 * 1e-9 * 2048 * 2048, 1e-6);
 }
@@ -545,6 +545,24 @@ TEST(Planner, BadInputIsLocated) {
   EXPECT_TRUE(says(error("cluster: {hardware: a100, memory: much}"), "memory of cluster must be a number"));
   EXPECT_TRUE(says(error("model: [1"), "this is no YAML"));
   EXPECT_TRUE(says(error("model: 3"), "must be a map"));
+  auto component = [&](const std::string &entries) {
+    return error("model:\n  a: {layers: 2, sequence: 64, " + entries + "}\n" + cluster);
+  };
+  EXPECT_TRUE(
+      says(component("hidden: 100, heads: 12"),
+           "m.yaml:2:52: heads of component 'a' is 12 and does not divide hidden, 100; choose a divisor, or give "
+           "head_size"));
+  EXPECT_EQ(component("hidden: 100, heads: 12, head_size: 16"), "read");
+  EXPECT_TRUE(
+      says(component("hidden: 96, heads: 12, key_value_heads: 5"),
+           "m.yaml:2:72: key_value_heads of component 'a' is 5 and does not divide heads, 12; choose a divisor"));
+  EXPECT_EQ(component("hidden: 96, heads: 12, key_value_heads: 4"), "read");
+  EXPECT_TRUE(says(component("hidden: 96.5, heads: 12"), "hidden of component 'a' must be a whole number"));
+  EXPECT_TRUE(says(component("hidden: 96, heads: 12, segments: 0"), "segments of component 'a' is 0"));
+  EXPECT_TRUE(says(component("hidden: 96, heads: 12, modules: []"), "modules of component 'a'"));
+  EXPECT_TRUE(says(component("hidden: 96, heads: 12, curves: [{tp: 2}]"), "m.yaml:2:64: a curve without time"));
+  EXPECT_TRUE(says(component("hidden: 96, heads: 12, curves: [{b: 1}, {tp: 1, b: 2}]"),
+                   "m.yaml:2:72: a second curve at tp 1, cp 1"));
   const std::string one = ": {layers: 2, hidden: 8, heads: 2, sequence: 8}\n";
   EXPECT_TRUE(says(error("model:\n  a" + one + "  b" + one + "  c" + one), "m.yaml:4:3: a third component 'c'"));
   EXPECT_EQ(error("model:\n  a" + one + cluster), "read");

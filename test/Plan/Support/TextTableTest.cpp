@@ -69,3 +69,13 @@ TEST(TextTable, ReadsOrRefusesAnyBytes) {
   }
   EXPECT_GT(accepted, 100);
 }
+
+// What is there lies in at least one segment.
+TEST(TextTable, SegmentsHoldWhatIsThere) {
+  Result<TextTable> table = TextTable::parse("tokens,images\n0,0\n512,2\n7,1\n", "t.csv");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(*table->segments("images", "tokens"), (std::vector<double>{0, 2, 1}));
+  table->rows[1][1] = "0";
+  EXPECT_EQ(table->segments("images", "tokens").error(),
+            "t.csv:3 has '0' in column 'images' and '512' in 'tokens'; what is there lies in at least one segment");
+}

@@ -15,6 +15,9 @@
 
 namespace braid::plan {
 
+/// Without blanks and tabs at both ends.
+std::string_view trim(std::string_view text);
+
 /// 16 hex digits.
 std::string hex(uint64_t value);
 

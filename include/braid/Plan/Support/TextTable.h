@@ -34,6 +34,8 @@ struct TextTable {
   Result<double> number(size_t row, std::string_view column) const;
   /// The numbers of a column of sizes: none may be negative.
   Result<std::vector<double>> sizes(std::string_view column) const;
+  /// The numbers of segments that another column's sizes lie in: at least 1 where there is any size.
+  Result<std::vector<double>> segments(std::string_view column, std::string_view sizesColumn) const;
 };
 
 } // namespace braid::plan
