@@ -219,13 +219,35 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   const StageCost &first = flatCosts.stage(0);
   const double grid = std::min({first.forward, first.input, first.weight});
   bool found = false;
-  for (double stretch : {1.0, 1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.08, 1.12, 1.2, 1.3, 1.5})
-    for (int attempt = 0; attempt < 48 && !found && !limits.reached(result.evaluated, 0.5); ++attempt)
-      // On a grid pieces leave no gaps that are too short; ranks may be a latency apart on it.
-      if (std::optional<PeriodicPattern> pattern =
-              placePeriodic(flat, flatCosts, shortest * stretch, attempt % 4 == 3 ? 0 : grid,
-                            attempt % 4 == 1 ? costs.latency : 0, random))
-        found = collector.offer(unroll(flat, *pattern), "pattern");
+  // On a grid pieces leave no gaps that are too short; ranks may be a latency apart on it.
+  auto tryPattern = [&](const CostModel &placed, double period, double grid, int attempt, const char *origin) {
+    if (std::optional<PeriodicPattern> pattern = placePeriodic(flat, placed, period, attempt % 4 == 3 ? 0 : grid,
+                                                               attempt % 4 == 1 ? costs.latency : 0, random))
+      found |= collector.offer(unroll(flat, *pattern), origin);
+  };
+  auto tryPeriod = [&](double stretch) {
+    for (int attempt = 0; attempt < 48 && !limits.reached(result.evaluated, 0.5); ++attempt) {
+      if (found && result.blockTime <= result.lowerBound * stretch + 1e-6)
+        return;
+      tryPattern(flatCosts, shortest * stretch, grid, attempt, "pattern");
+    }
+  };
+  tryPeriod(1);
+  // Unequal F, I and W may leave gaps that fit none of them. Then the order is that of a pattern for equal ones, with
+  // some slack, and every action runs as early as it can.
+  CostModel equal = flatCosts;
+  const double mean = (first.forward + first.input + first.weight) / 3;
+  for (StageCost &cost : equal.stages)
+    cost.forward = cost.input = cost.weight = mean;
+  for (double slack : {0.0, 0.25, 0.5, 1.0, 1.5})
+    for (int attempt = 0; attempt < 16 && !limits.reached(result.evaluated, 0.5); ++attempt) {
+      if (found && result.blockTime <= result.lowerBound + 1e-6)
+        break;
+      equal.latency = costs.latency + slack * mean;
+      tryPattern(equal, 3 * mean * directions, mean, attempt, "the order of a pattern");
+    }
+  for (double stretch : {1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.08, 1.12, 1.2, 1.3, 1.5})
+    tryPeriod(stretch);
   if (!found || result.blockTime > result.lowerBound + 1e-6) {
     SearchOptions rest = options;
     rest.maxEvaluations = std::max<int64_t>(1, options.maxEvaluations - result.evaluated);

@@ -283,6 +283,30 @@ TEST(Search, PatternsCloseTheBubbleOfAmdpWithLatency) {
     }
 }
 
+// Where F, I and W differ: shorter than AMDP under the same costs, in its directions and within its limits.
+TEST(Search, DirectionsWithUnequalCosts) {
+  for (auto [f, i, w, c, gap] :
+       {std::tuple{1.0, 1.15, 0.85, 0.08, 0.01}, {3.0, 2.0, 1.0, 0.3, 0.05}, {1.0, 2.0, 1.5, 0.2, 0.1}})
+    for (int d : {4, 8, 12}) {
+      CostModel costs;
+      costs.stages = {{.forward = f, .input = i, .weight = w}};
+      costs.latency = c;
+      Result<BlockResult> amdp = searchAmdpBlock(d, costs, {.maxEvaluations = 10});
+      ASSERT_TRUE(amdp) << amdp.error();
+      Result<DirectionsResult> found = searchDirections(d, d / 2, 24 * d, 4, costs, {.maxEvaluations = 300});
+      ASSERT_TRUE(found) << found.error();
+      EXPECT_LT(found->blockTime, amdp->amdp) << "d " << d << " F " << f;
+      EXPECT_LE(found->blockTime, found->lowerBound * (1 + gap)) << "d " << d << " F " << f;
+      Schedule whole = found->schedule;
+      ASSERT_TRUE(addMessages(found->pipeline, whole));
+      Result<ScheduleFacts> facts = verify(found->pipeline, whole, {.maxActivations = d});
+      ASSERT_TRUE(facts) << facts.error();
+      EXPECT_LE(facts->staleness, 1);
+      std::printf("d %d, F %g I %g W %g c %g: block %.3f, amdp %.3f, bound %g, %d late\n", d, f, i, w, c,
+                  found->blockTime, amdp->amdp, found->lowerBound, found->mismatched);
+    }
+}
+
 // A window that ends too late for the one after the next is not offered.
 TEST(Search, RefusesWindowsThatAreTooShort) {
   CostModel costs;
