@@ -80,6 +80,21 @@ expect "the slowest, 0, takes $shortest;" "$work/out"
 printf 'vision_tokens,image_count,text_tokens\n512,0,9\n' > "$work/none.csv"
 refused "none.csv:2 has '0' in column 'image_count'" "$sim" balance "$work/none.csv"
 rm "$work/none.csv"
+# More micro-batches than samples, work of minutes, and launches that outweigh all samples: the paper has fewer of them.
+refused "4 samples leave 4092 of 4096 micro-batches empty" "$sim" balance "$work/s.csv" -m 4096 -n 4
+timeout 2 "$sim" balance "$work/s.csv" -m 4096 -n 4096 --rounds 100000 > "$work/out" 2> "$work/err" || true
+expect "minutes; fewer --microbatches" "$work/err"
+"$sim" balance "$work/s.csv" -m 8 -n 8 --encoder-cost 0,1,1e6 --language-cost 0,1,1e6 > "$work/out"
+awk '/^(random|DistTrain-like|DIP-like|paper|even|shortest) / && NF == 6 { if ($5 < 1) exit 1; ++rows } END { if (rows != 6) exit 1 }' \
+  "$work/out"
+# Where nothing takes time, nothing is longer than the bound.
+refused "take no time" "$sim" balance "$work/s.csv" -m 8 -n 8 --encoder-cost 0,0,0 --language-cost 0,0,0
+printf 'vision_tokens,image_count,text_tokens\n0,0,0\n0,0,0\n0,0,0\n9,1,9\n' > "$work/few.csv"
+for step in 0 1 2 3 4 5 6 7; do
+  "$sim" balance "$work/few.csv" -m 1 -n 1 --step $step --encoder-cost 0,1,0 --language-cost 0,1,0 >> "$work/few"
+done
+expect "lower bound 0;" "$work/few"
+if grep -i nan "$work/few"; then exit 1; fi
 refused "cannot be read" "$sim" balance "$work/none.csv"
 refused "did you mean 'text_tokens'" "$sim" balance "$work/s.csv" --text text_token
 refused "is no cost" "$sim" balance "$work/s.csv" --language-cost 1,2

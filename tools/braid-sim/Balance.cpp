@@ -11,8 +11,10 @@
 #include "braid/Plan/Balance/SampleManifest.h"
 #include "braid/Plan/Support/Json.h"
 
+#include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 
 using namespace braid;
 using namespace braid::plan;
@@ -90,13 +92,14 @@ static std::string stepText(const sim::SampleSet &set, const Options &options, c
     text += format("%-16s", std::string(methodName(static_cast<Method>(method))).c_str());
     for (int component = 0; component < components; ++component)
       text += format("  %13.4f", figures.variation[component]);
-    text +=
-        format("%12.6g  %10.3f  %9.0f\n", figures.stepTime, figures.stepTime / comparison.bound, figures.peakMemory);
+    text += format("%12.6g  %10.3f  %9.0f\n", figures.stepTime, timesAsLong(figures.stepTime, comparison.bound),
+                   figures.peakMemory);
   }
   text += format("lower bound %.6g; the paper's number of micro-batches is %d; cv is standard deviation over mean\n",
                  comparison.bound, comparison.effective);
   auto time = [&](Method method) { return comparison.methods[static_cast<int>(method)].stepTime; };
-  text += format("shortest is %.2f times as fast as random order\n\n", time(Method::Random) / time(Method::Shortest));
+  text += format("shortest is %.2f times as fast as random order\n\n",
+                 timesAsLong(time(Method::Random), time(Method::Shortest)));
   const MethodFigures &chosen =
       comparison.methods[static_cast<int>(options.tables.balance.aim == Aim::Even ? Method::Even : Method::Shortest)];
   MicrobatchLoads loads = loadsOf(set.model, samples, chosen.assignment);
@@ -145,7 +148,37 @@ static std::string manifestText(const sim::SampleSet &set, StepTimer &timer, con
                 manifest.replicas.size(), batch.size(), worst, slowest, random);
 }
 
+/// What a run of some minutes needs, said before it begins. The game takes about 20 ns for a round, stage and
+/// micro-batch, local improvement 40 for a step that it times, and evening out grows with the square of the samples.
+static void announce(const Options &options) {
+  const sim::TableOptions &tables = options.tables;
+  const int stages = options.samples.split.empty()
+                         ? options.samples.stages
+                         : std::accumulate(options.samples.split.begin(), options.samples.split.end(), 0);
+  const double cells = double(stages) * tables.microbatches, draws = options.writeTables ? tables.draws : 1;
+  double seconds = 0;
+  for (double count : tables.counts) {
+    const BalanceOptions &balance = tables.balance;
+    double evaluations =
+        balance.evaluations >= 0 ? balance.evaluations : evaluationsFor(static_cast<int>(count), tables.microbatches);
+    seconds += 2e-8 * cells * (2.0 * balance.profileRounds + draws * balance.boundRounds) +
+               draws * (4e-8 * cells * evaluations + 1.2e-10 * count * count);
+  }
+  seconds *= static_cast<double>(options.files.size());
+  if (seconds > 60)
+    std::fprintf(stderr,
+                 "braid-sim: this takes some %.0f minutes; fewer --microbatches, --samples, --rounds, --evaluations or "
+                 "--draws shorten it\n",
+                 std::ceil(seconds / 60));
+}
+
 static Status run(const Options &options) {
+  for (int count : options.tables.counts)
+    if (count < options.tables.microbatches)
+      return Error{std::to_string(count) + " samples leave " + std::to_string(options.tables.microbatches - count) +
+                   " of " + std::to_string(options.tables.microbatches) + " micro-batches empty; choose at most " +
+                   std::to_string(count) + " with --microbatches, or more with --samples"};
+  announce(options);
   if (options.writeTables) {
     Result<std::string> text = sim::balanceTables(options.files, options.samples, options.tables);
     return text ? sim::writeFile(options.output, *text) : Status(Error{text.error()});

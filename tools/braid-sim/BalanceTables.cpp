@@ -34,7 +34,7 @@ struct Means {
     const MethodFigures &shortest = comparison.methods[static_cast<int>(Method::Shortest)];
     for (int method = 0; method < numMethods; ++method) {
       const MethodFigures &figures = comparison.methods[method];
-      double ratio = figures.stepTime / comparison.bound;
+      double ratio = timesAsLong(figures.stepTime, comparison.bound);
       time[method] += ratio;
       longest[method] = std::max(longest[method], ratio);
       memory[method] += figures.peakMemory;

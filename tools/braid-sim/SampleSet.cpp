@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <sstream>
 
 using namespace braid;
@@ -40,7 +41,8 @@ void sim::addSampleOptions(Command &command, SampleOptions &options) {
       ->check(named())
       ->capture_default_str();
   addList(command.operator->(), "--merge", options.merges,
-          "Rows of an encoder that become one of the language model's, for each encoder, or for all", numberFrom(1, 1e6));
+          "Rows of an encoder that become one of the language model's, for each encoder, or for all",
+          numberFrom(1, 1e6));
   addList(command.operator->(), "--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all",
           integerFrom(1, 4096));
   command->add_option("--language-layers", options.languageLayers, "Layers of the language model")
@@ -167,6 +169,15 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
   addComponent("language", *cost, language, {});
   if (set.samples.size() == 0)
     return Error{path + " has no samples; each line after the first is one"};
+  double work = 0;
+  for (const std::vector<double> &loads : set.samples.loads)
+    work += std::accumulate(loads.begin(), loads.end(), 0.0);
+  for (const StepComponent &component : set.model.components)
+    work += component.constant;
+  if (work == 0)
+    return Error{"the samples of " + path +
+                 " take no time; give --encoder-cost or --language-cost a part above 0, and "
+                 "--encoder or --text a column with rows"};
 
   set.split = options.split;
   if (set.split.empty()) {

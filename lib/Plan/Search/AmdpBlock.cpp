@@ -22,6 +22,7 @@ Result<BlockResult> searchAmdpBlock(int ranks, const CostModel &costs, const Sea
   const SearchLimits limits(options);
   // The time of one more block, and whether no rank holds more than `ranks` activations.
   auto measure = [&](auto make) -> Result<double> {
+    ++result.evaluated; // also where it does not fit
     double makespans[2];
     for (int i = 0; i < 2; ++i) {
       Pipeline pipeline = amdpPipeline(ranks, ranks * (i ? many : few));
@@ -36,7 +37,6 @@ Result<BlockResult> searchAmdpBlock(int ranks, const CostModel &costs, const Sea
         return HUGE_VAL;
       makespans[i] = timeline->makespan;
     }
-    ++result.evaluated;
     return (makespans[1] - makespans[0]) / (many - few);
   };
   Result<double> fused = measure([](const Pipeline &pipeline) { return amdp(pipeline, 1); });
@@ -57,7 +57,7 @@ Result<BlockResult> searchAmdpBlock(int ranks, const CostModel &costs, const Sea
   result.blockTime = HUGE_VAL;
   auto offer = [&](const std::vector<int> &pauses) {
     Result<double> time = measure([&](const Pipeline &pipeline) { return amdpSplit(pipeline, 1, pauses); });
-    if (!time || *time > result.blockTime)
+    if (!time || *time == HUGE_VAL || *time > result.blockTime)
       return;
     result.blockTime = *time;
     result.pauses = pauses;

@@ -116,6 +116,21 @@ TEST(Search, SplitBackwardsCloseTheBubbleOfAmdpWithinItsLimits) {
     }
 }
 
+// Every schedule that is tried counts, also one that does not fit: a search that finds none ends.
+TEST(Search, BlocksThatDoNotFitCount) {
+  CostModel costs;
+  costs.stages.resize(4);
+  costs.stages[1].activation = 100; // the limit is four times stage 0's
+  Result<BlockResult> found = searchAmdpBlock(4, costs, {.maxEvaluations = 50});
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().find("keeps within 4 activations"), std::string::npos) << found.error();
+  costs.stages[1].activation = 1;
+  costs.latency = 0.1; // the lower bound is not reached
+  found = searchAmdpBlock(4, costs, {.maxEvaluations = 50});
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_EQ(found->evaluated, 50);
+}
+
 /// The best value over all orders of F, I and W on each rank, micro-batches of a stage in order, by trying all of them.
 static double bruteForce(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options) {
   const int m = pipeline.microbatches, ranks = pipeline.numRanks();

@@ -34,11 +34,14 @@ struct MethodFigures {
 };
 
 struct Comparison {
-  double bound = 0;
+  double bound = 0;                   // no method's step takes less, nor any other with their numbers of micro-batches
   int effective = 0;                  // the paper's number of micro-batches
   bool large = false;                 // some sample has more of a component's load than a mean micro-batch
   std::vector<MethodFigures> methods; // by Method
 };
+
+/// How many times as long one takes as another; where neither takes any time, as long.
+inline double timesAsLong(double time, double other) { return time == 0 && other == 0 ? 1 : time / other; }
 
 /// One sample has the load of at least two mean micro-batches, so that the paper's rule leaves half of them or less.
 inline bool isDominated(const Comparison &comparison, int microbatches) {
