@@ -21,6 +21,8 @@ done
 for kind in 2bw amdp amdp_split; do
   picture "$kind" "$kind, 4 ranks, 16 micro-batches" -k "$kind" -p 4 -m 16
 done
+"$sim" search --directions 2 -p 4 -m 8 --max-memory 4 -o "$work/step.csv" 2> "$work/log"
+picture directions "searched, 2 directions, 4 ranks, 8 micro-batches" -t "$work/step.csv"
 "$sim" search --directions 2 -p 4 -m 16 --updates 2 -c 0.1 --evaluations 200 -o "$work/pattern.csv" 2> "$work/log"
 picture pattern "a pattern in 2 directions, 4 ranks, 16 micro-batches, latency 0.1" -t "$work/pattern.csv" -c 0.1
 picture joined "1f1b, two encoders of different depth" --component vision:0-1:llm --component audio:2:llm \

@@ -29,29 +29,27 @@ static double gap(double value, double bound) { return value > bound ? 100 * (va
 
 static Status run(const Options &options) {
   if (options.directions > 0) {
-    if (!(options.input.forward > 0 && options.input.input > 0 && options.input.weight > 0))
-      return Error{"--directions needs --forward, --input and --weight above 0"};
-    if (options.input.request.ranks > 4096)
-      return Error{std::to_string(options.input.request.ranks) +
-                   " ranks are too many for --directions; choose at most 4096"};
-    CostModel costs;
-    costs.stages = {{.forward = options.input.forward,
-                     .input = options.input.input,
-                     .weight = options.input.weight,
-                     .activation = options.input.activation,
-                     .kept = options.input.kept}};
-    costs.latency = options.input.latency;
-    Result<DirectionsResult> found =
-        searchDirections(options.input.request.ranks, options.directions, options.input.request.microbatches,
-                         options.input.request.updates, costs, options.search);
+    const ScheduleRequest &request = options.input.request;
+    if (request.ranks > 4096)
+      return Error{std::to_string(request.ranks) + " ranks are too many for --directions; choose at most 4096"};
+    Result<CostModel> costs = sim::costsOf(options.input, {Pipeline::chain(request.ranks, 1), {}});
+    if (!costs)
+      return Error{costs.error()};
+    for (const StageCost &cost : costs->stages)
+      if (!(cost.forward > 0 && cost.input > 0 && cost.weight > 0))
+        return Error{"--directions needs durations of forward, input gradient and weight gradient above 0"};
+    Result<DirectionsResult> found = searchDirections(request.ranks, options.directions, request.microbatches,
+                                                      request.updates, *costs, options.search);
     if (!found)
       return Error{found.error()};
     std::fprintf(stderr,
-                 "block time %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried; %g activations, %d stages on a "
-                 "rank, %d micro-batches of a window late\n",
-                 found->blockTime, found->origin.c_str(), found->lowerBound, gap(found->blockTime, found->lowerBound),
-                 static_cast<long long>(found->evaluated), found->peakActivation, options.directions,
-                 found->mismatched);
+                 "%s %.6g by %s, lower bound %.6g, gap %.3f %%, %lld tried; %g activations, %d stages on a rank",
+                 request.updates > 1 ? "block time" : "makespan", found->blockTime, found->origin.c_str(),
+                 found->lowerBound, gap(found->blockTime, found->lowerBound), static_cast<long long>(found->evaluated),
+                 found->peakActivation, options.directions);
+    if (request.updates > 1)
+      std::fprintf(stderr, ", %d micro-batches of a window late", found->mismatched);
+    std::fputs("\n", stderr);
     return sim::writeFile(options.output, found->schedule.csv());
   }
   Result<PlannedSchedule> planned = sim::load(options.input, {.messages = false, .update = false});
@@ -87,11 +85,11 @@ static Status run(const Options &options) {
 
 void addSearch(CLI::App &app) {
   auto options = std::make_shared<Options>();
-  sim::Command command(app, "search", "Look for a better schedule of this pipeline and these costs",
-                       {"search -p 8 -m 32 --max-memory 8 -o found.csv",
-                        "search -p 4 -m 12 -c 0.1 --objective span --evaluations 1000",
-                        "search --kind amdp -p 8 -m 8 -c 0.1 --evaluations 400",
-                        "search --directions 2 -p 8 -m 96 --updates 6 --evaluations 200"});
+  sim::Command command(
+      app, "search", "Look for a better schedule of this pipeline and these costs",
+      {"search -p 8 -m 32 --max-memory 8 -o found.csv", "search -p 4 -m 12 -c 0.1 --objective span --evaluations 1000",
+       "search --kind amdp -p 8 -m 8 -c 0.1 --evaluations 400", "search --directions 2 -p 4 -m 8 --max-memory 4",
+       "search --directions 2 -p 8 -m 96 --updates 6 --evaluations 200"});
   sim::addInput(command, options->input, sim::Reads::Pipeline);
   sim::addCosts(command, options->input, sim::Reads::Pipeline);
   command->add_option("--max-memory", options->search.maxMemory, "Memory of activations per rank; -1: any")
@@ -107,7 +105,8 @@ void addSearch(CLI::App &app) {
       ->capture_default_str();
   command
       ->add_option("--directions", options->directions,
-                   "Search an asynchronous stream in this many directions through the ranks instead")
+                   "Search in this many directions through the ranks: a step, or with more --updates a stream that "
+                   "never drains")
       ->check(sim::integerFrom(1, 4096));
   command->add_option("--seed", options->search.seed, "Of the random changes")
       ->check(sim::integerFrom(0, std::numeric_limits<int64_t>::max()))
@@ -116,13 +115,13 @@ void addSearch(CLI::App &app) {
                             "makespan, or span of the longest rank",
                             {{"makespan", Objective::Makespan}, {"span", Objective::Span}});
   command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
-  // A stream in several directions has equal stages that keep their activations, on links of their own.
+  // Stages in several directions keep their activations, on links of their own.
   auto isStream = [options = options.get()] { return options->directions > 0; };
   auto isAmdp = [options = options.get()] {
     return options->directions == 0 && !options->input.hasTable() && options->input.request.kind.starts_with("amdp");
   };
-  command.readOnlyIf({"--kind", "--chunks", "--component", "--table", "--edge", "--frozen", "--forwards", "--inputs",
-                      "--weights", "--bytes", "--time-per-byte", "--deferred-share", "--input-release"},
+  command.readOnlyIf({"--kind", "--chunks", "--component", "--table", "--edge", "--frozen", "--bytes",
+                      "--time-per-byte", "--deferred-share", "--input-release"},
                      "without --directions", [isStream] { return !isStream(); });
   command.readOnlyIf({"--bytes"}, "with --time-per-byte",
                      [options = options.get()] { return options->input.timePerByte > 0; });

@@ -49,6 +49,19 @@ static Pipeline flatten(const Pipeline &pipeline) {
   return flat;
 }
 
+/// The flat pipeline's rows as those of the directions.
+static void unflatten(const Pipeline &pipeline, Schedule &schedule) {
+  schedule.stages = pipeline.numStages();
+  schedule.directions = pipeline.directions();
+  schedule.microbatches = pipeline.microbatches;
+  schedule.placement = pipeline.placement;
+  for (std::vector<Action> &row : schedule.rows)
+    for (Action &action : row) {
+      action.direction = static_cast<int16_t>(action.stage / schedule.stages);
+      action.stage %= schedule.stages;
+    }
+}
+
 void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &timeline, int updates) {
   schedule.updates = updates;
   schedule.staleness = updates > 1 ? 1 : 0;
@@ -121,15 +134,7 @@ public:
     }
     if (blockTime > best.blockTime + 1e-9 && !best.schedule.rows.empty())
       return false;
-    schedule.stages = ranks;
-    schedule.directions = pipeline.directions();
-    schedule.microbatches = pipeline.microbatches;
-    schedule.placement = pipeline.placement;
-    for (std::vector<Action> &row : schedule.rows)
-      for (Action &action : row) {
-        action.direction = static_cast<int16_t>(action.stage / ranks);
-        action.stage %= ranks;
-      }
+    unflatten(pipeline, schedule);
     addWindows(pipeline, schedule, *timeline, updates);
     int mismatched = mostMismatched(schedule, perDirection);
     if (mismatched < 0) {
@@ -181,6 +186,66 @@ private:
 };
 } // namespace
 
+/// Searches one synchronous step for its length. Orders to follow are those of schedules with two directions, and of
+/// patterns for a stream.
+static Status searchStep(DirectionsResult &result, const Pipeline &flat, const CostModel &flatCosts,
+                         const SearchOptions &options) {
+  const Pipeline &pipeline = result.pipeline;
+  const int ranks = pipeline.numRanks(), directions = pipeline.directions();
+  std::vector<Schedule> known;
+  if (directions == 2)
+    for (auto make : {chimera, dualPipe})
+      if (Result<Schedule> made = make(pipeline)) {
+        for (std::vector<Action> &row : made->rows)
+          for (Action &action : row) {
+            action.stage += action.direction * ranks;
+            action.direction = 0;
+          }
+        made->stages = flat.numStages();
+        made->directions = 1;
+        made->microbatches = flat.microbatches;
+        made->placement = flat.placement;
+        known.push_back(std::move(*made));
+      }
+  CostModel equal = flatCosts;
+  for (StageCost &cost : equal.stages)
+    cost.forward = cost.input = cost.weight = 1;
+  equal.latency = 0;
+  std::mt19937_64 random(options.seed);
+  constexpr int patterns = 6;
+  for (int attempt = 0; attempt < patterns; ++attempt)
+    if (std::optional<PeriodicPattern> pattern = placePeriodic(flat, equal, 3 * directions, 1, 0, random)) {
+      known.push_back(unroll(flat, *pattern));
+      known.back().name = "a pattern";
+    }
+  Result<SearchResult> found = searchSchedule(flat, flatCosts, options, known);
+  if (!found)
+    return Error{found.error()};
+  Result<Timeline> timeline = simulate(flat, found->schedule, flatCosts);
+  if (!timeline)
+    return Error{timeline.error()};
+  result.schedule = std::move(found->schedule);
+  unflatten(pipeline, result.schedule);
+  addWindows(pipeline, result.schedule, *timeline, 1);
+  result.blockTime = found->value;
+  result.lowerBound = found->lowerBound;
+  result.evaluated = found->evaluated;
+  result.peakActivation = *std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end());
+  result.origin = found->origin;
+  return {};
+}
+
+/// The verifier has the last word.
+static Result<DirectionsResult> verified(DirectionsResult result) {
+  result.schedule.name = "directions";
+  Schedule whole = result.schedule;
+  if (Status status = addMessages(result.pipeline, whole); !status)
+    return Error{status.error()};
+  if (Result<ScheduleFacts> facts = verify(result.pipeline, whole); !facts)
+    return Error{facts.error()};
+  return result;
+}
+
 Result<DirectionsResult> searchDirections(int ranks, int directions, int microbatches, int updates,
                                           const CostModel &costs, SearchOptions options) {
   if (ranks < 1 || directions < 1 || directions > ranks)
@@ -201,6 +266,11 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   if (costs.stages.size() > 1)
     for (int direction = 1; direction < directions; ++direction)
       flatCosts.stages.insert(flatCosts.stages.end(), costs.stages.begin(), costs.stages.end());
+  if (updates == 1) {
+    if (Status status = searchStep(result, flat, flatCosts, options); !status)
+      return Error{status.error()};
+    return verified(std::move(result));
+  }
   if (options.maxMemory < 0)
     options.maxMemory = ranks * costs.stage(0).activation;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -216,8 +286,9 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   const SearchLimits limits(options);
   std::mt19937_64 random(options.seed);
   const double shortest = result.lowerBound * directions / ranks; // of a period
-  const StageCost &first = flatCosts.stage(0);
-  const double grid = std::min({first.forward, first.input, first.weight});
+  double grid = shortest;
+  for (const StageCost &cost : flatCosts.stages)
+    grid = std::min({grid, cost.forward, cost.input, cost.weight});
   bool found = false;
   // On a grid pieces leave no gaps that are too short; ranks may be a latency apart on it.
   auto tryPattern = [&](const CostModel &placed, double period, double grid, int attempt, const char *origin) {
@@ -236,7 +307,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   // Unequal F, I and W may leave gaps that fit none of them. Then the order is that of a pattern for equal ones, with
   // some slack, and every action runs as early as it can.
   CostModel equal = flatCosts;
-  const double mean = (first.forward + first.input + first.weight) / 3;
+  const double mean = shortest / (3 * directions);
   for (StageCost &cost : equal.stages)
     cost.forward = cost.input = cost.weight = mean;
   for (double slack : {0.0, 0.25, 0.5, 1.0, 1.5})
@@ -268,13 +339,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   if (result.schedule.rows.empty())
     return Error{"no stream in " + std::to_string(directions) + " directions fits into a memory of " +
                  std::to_string(options.maxMemory) + " per rank; allow more"};
-  result.schedule.name = "directions";
-  Schedule whole = result.schedule;
-  if (Status status = addMessages(result.pipeline, whole); !status)
-    return Error{status.error()};
-  if (Result<ScheduleFacts> facts = verify(result.pipeline, whole); !facts)
-    return Error{facts.error()};
-  return result;
+  return verified(std::move(result));
 }
 
 } // namespace braid::plan

@@ -25,8 +25,9 @@ ListScheduler::ListScheduler(const Pipeline &pipeline, const CostModel &costs, c
       severalChains |= chain[stage] != chain[stages.front()];
 }
 
-double ListScheduler::run(const std::vector<Setting> &settings, const Guide *by, Schedule *schedule) {
+double ListScheduler::run(const std::vector<Setting> &settings, const Guide *by, int goesFirst, Schedule *schedule) {
   guide = by;
+  firstChain = goesFirst;
   const int stages = pipeline.numStages(), ranks = pipeline.numRanks();
   forwardEnd.assign(size_t(stages) * m, unknown);
   inputEnd.assign(size_t(stages) * m, unknown);
@@ -99,7 +100,7 @@ ListScheduler::Choice ListScheduler::byTargets(int rank, double now, const Setti
       for (int other : order)
         if (chain[other] == chain[stage])
           least = std::min(least, nextInput[other]);
-      return std::tuple(least, chain[stage], -stage);
+      return std::tuple(least, (chain[stage] + pipeline.numStages() - firstChain) % pipeline.numStages(), -stage);
     };
     std::vector<std::tuple<int, int, int>> sorted;
     for (int stage : order)

@@ -55,8 +55,10 @@ public:
   ListScheduler(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options);
 
   /// The objective's value, or `unknown` if this setting gets stuck. `schedule` may be nullptr.
-  /// `guide` too.
-  double run(const std::vector<Setting> &settings, const Guide *guide, Schedule *schedule);
+  /// So may `guide`.
+  double run(const std::vector<Setting> &settings, const Guide *guide, int firstChain, Schedule *schedule);
+  /// A chain's first stage; its name for run(), which lets this chain go first where several could.
+  int chainOf(int stage) const { return chain[stage]; }
 
   /// Of the last run: the mean over ranks of what the objective takes the maximum of. It shows progress where the
   /// maximum does not move.
@@ -96,6 +98,7 @@ private:
   int m;
   std::vector<std::vector<int>> hosted;
   std::vector<int> chain; // of each stage: its first stage
+  int firstChain = 0;
   bool severalChains = false;
   std::vector<double> forwardEnd, inputEnd, memory, freeAt, first, last;
   std::vector<int> nextForward, nextInput, nextWeight;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Search/Search.h"
+#include "ImproveOrder.h"
 #include "ListScheduler.h"
 #include "SearchLimits.h"
 #include "braid/Plan/Schedule/Generators.h"
@@ -16,62 +17,31 @@
 
 namespace braid::plan {
 
-/// Moves single actions within their rows and keeps what is no worse.
-static void improveOrder(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options,
-                         const SearchLimits &limits, std::mt19937_64 &random, SearchResult &result) {
-  auto measure = [&](const Schedule &schedule, double &value) {
-    ++result.evaluated;
-    Result<Timeline> timeline = simulate(pipeline, schedule, costs);
-    if (!timeline)
-      return unknown;
-    if (options.maxMemory >= 0)
-      for (double most : timeline->peakMemory)
-        if (most > options.maxMemory + 1e-9)
-          return unknown;
-    value = options.objective == Objective::Span ? timeline->longestSpan : timeline->makespan;
-    // Starts count a little: what runs earlier makes room.
-    double sum = 0;
-    int64_t count = 0;
-    for (const std::vector<double> &starts : timeline->start)
-      for (double start : starts) {
-        sum += start;
-        ++count;
-      }
-    return value + 1e-3 * sum / std::max<int64_t>(count, 1);
+/// Each micro-batch passes the chains one after the other, `first` and those behind it before the others, and nothing
+/// runs beside it: the least memory.
+static Schedule oneByOne(const Pipeline &pipeline, const ListScheduler &scheduler, int first) {
+  Schedule schedule = emptySchedule(pipeline);
+  schedule.name = "one by one";
+  const int count = pipeline.numStages();
+  auto add = [&](ActionKind kind, int stage, int microbatch) {
+    schedule.rows[pipeline.rankOf(stage)].push_back(compute(kind, stage, microbatch));
   };
-  Schedule current = result.schedule;
-  double value = 0, score = measure(current, value);
-  while (!limits.reached(result.evaluated) && result.value > std::max(options.stopAt, result.lowerBound) + 1e-9) {
-    std::vector<Action> &row = current.rows[random() % current.rows.size()];
-    if (row.size() < 2)
-      continue;
-    size_t from = random() % row.size(), reach = 1 + random() % 8;
-    size_t to = random() % 2 ? std::min(row.size() - 1, from + reach) : from - std::min(from, reach);
-    if (from == to)
-      continue;
-    auto move = [&](size_t a, size_t b) {
-      if (a < b)
-        std::rotate(row.begin() + a, row.begin() + a + 1, row.begin() + b + 1);
-      else
-        std::rotate(row.begin() + b, row.begin() + a, row.begin() + a + 1);
-    };
-    move(from, to);
-    double next = measure(current, value);
-    if (next > score) {
-      move(to, from);
-      continue;
+  for (int microbatch = 0; microbatch < pipeline.microbatches; ++microbatch)
+    for (int step = 0; step < count; ++step) {
+      const int chain = (first + step) % count;
+      for (int stage = 0; stage < count; ++stage)
+        if (scheduler.chainOf(stage) == chain)
+          add(ActionKind::Forward, stage, microbatch);
+      for (int stage = count - 1; stage >= 0; --stage)
+        if (scheduler.chainOf(stage) == chain && pipeline.stages[stage].backward)
+          add(ActionKind::FullBackward, stage, microbatch);
     }
-    score = next;
-    if (value < result.value - 1e-12) {
-      result.value = value;
-      result.schedule = current;
-      result.schedule.name = "search";
-      result.origin += result.origin.ends_with("moves") ? "" : ", then moves";
-    }
-  }
+  splitBackwards(pipeline, schedule);
+  return schedule;
 }
 
-Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options) {
+Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options,
+                                    const std::vector<Schedule> &known) {
   if (Status status = pipeline.check(); !status)
     return Error{status.error()};
   if (pipeline.directions() != 1)
@@ -90,6 +60,12 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   SearchResult result;
   result.value = unknown;
   result.lowerBound = lowerBound(pipeline, costs, options);
+
+  ListScheduler scheduler(pipeline, costs, options);
+  std::vector<int> chains; // that do not join
+  for (int stage = 0; stage < pipeline.numStages(); ++stage)
+    if (scheduler.chainOf(stage) == stage)
+      chains.push_back(stage);
 
   // Known schedules that fit are where the search starts. The order of those that do not may guide one that does.
   std::vector<Guide> guides;
@@ -120,8 +96,15 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   offer(zeroBubbleV(pipeline));
   offer(vHalf(pipeline));
   offer(vMin(pipeline));
+  for (const Schedule &schedule : known)
+    offer(schedule);
+  constexpr size_t mostFirst = 4;
+  for (size_t at = 0; at < std::min(chains.size(), mostFirst) && chains.size() > 1 && !parts; ++at) {
+    Schedule schedule = oneByOne(pipeline, scheduler, chains[at]);
+    if (Result<Timeline> timeline = simulate(pipeline, schedule, costs))
+      guides.emplace_back(pipeline, schedule, *timeline);
+  }
 
-  ListScheduler scheduler(pipeline, costs, options);
   PipelineGraph graph(pipeline);
   int ranks = pipeline.numRanks();
   // Forwards that a rank can start before its first input gradient comes back: with as many there is no wait for it.
@@ -133,23 +116,26 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   struct Try {
     std::vector<Setting> settings;
     const Guide *guide = nullptr;
+    int firstChain = 0;
   };
-  Try best, current;
-  double bestValue = unknown, currentScore = unknown;
+  Try best[2], current; // best: without a guide, with one
+  double bestValue[2] = {unknown, unknown}, currentScore = unknown;
   // Keeps the best by value, and goes on from the best by a score that counts all ranks a little.
   auto evaluate = [&](Try next) {
     ++result.evaluated;
-    double value = scheduler.run(next.settings, next.guide, nullptr), score = value + scheduler.mean;
-    if (value < bestValue) {
-      bestValue = value;
-      best = next;
+    double value = scheduler.run(next.settings, next.guide, next.firstChain, nullptr), score = value + scheduler.mean;
+    if (const bool guided = next.guide; value < bestValue[guided]) {
+      bestValue[guided] = value;
+      best[guided] = next;
     }
     if (value != unknown && score <= currentScore) {
       currentScore = score;
       current = std::move(next);
     }
   };
-  auto good = [&] { return std::min(bestValue, result.value) <= std::max(options.stopAt, result.lowerBound) + 1e-9; };
+  auto good = [&] {
+    return std::min({bestValue[0], bestValue[1], result.value}) <= std::max(options.stopAt, result.lowerBound) + 1e-9;
+  };
   constexpr int any = 1 << 20;
   // Settings for all ranks: weight gradients in short or long waits only, owed without limit, as in ZB-H1, or at once.
   auto tryAll = [&](const Guide *guide, const std::function<int(int)> &inFlight) {
@@ -157,7 +143,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
       for (int owed : {any, -1, 1}) {
         if (parts || limits.reached(result.evaluated, settingsShare) || good())
           return;
-        Try next{{}, guide};
+        Try next{{}, guide, 0};
         for (int rank = 0; rank < ranks; ++rank)
           next.settings.push_back({inFlight(rank), patience, owed < 0 ? rank + 1 : owed});
         evaluate(std::move(next));
@@ -175,10 +161,14 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     tryReach(reach);
   // Then change one or a few ranks' settings at a time and keep what is no worse.
   std::mt19937_64 random(options.seed);
-  while (!best.settings.empty() && !limits.reached(result.evaluated, settingsShare) && !good()) {
+  while (!current.settings.empty() && !limits.reached(result.evaluated, settingsShare) && !good()) {
     Try next = current;
     std::vector<Setting> &settings = next.settings;
     int changes = 1 + static_cast<int>(random() % 3);
+    if (chains.size() > 1 && random() % 4 == 0) {
+      next.firstChain = chains[random() % chains.size()];
+      next.guide = nullptr; // it says which chain goes first
+    }
     for (int change = 0; change < changes; ++change) {
       int from = static_cast<int>(random() % ranks), to = random() % 3 ? from : static_cast<int>(random() % ranks);
       int which = static_cast<int>(random() % 3);
@@ -196,14 +186,31 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     }
     evaluate(std::move(next));
   }
-  if (bestValue < result.value) {
-    result.schedule = emptySchedule(pipeline);
-    result.value = scheduler.run(best.settings, best.guide, &result.schedule);
-    result.origin = best.guide ? "list scheduler in the order of " + best.guide->name : "list scheduler";
-    result.schedule.name = "search";
+  // The two best of the known one, the list scheduler's and its guided one.
+  std::vector<SearchResult> starts{result};
+  for (int guided : {0, 1})
+    if (const Try &from = best[guided]; bestValue[guided] != unknown) {
+      SearchResult &start = starts.emplace_back(result);
+      start.schedule = emptySchedule(pipeline);
+      start.value = scheduler.run(from.settings, from.guide, from.firstChain, &start.schedule);
+      start.origin = guided ? "list scheduler in the order of " + from.guide->name : "list scheduler";
+      start.schedule.name = "search";
+    }
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const SearchResult &a, const SearchResult &b) { return a.value < b.value; });
+  int64_t evaluated = result.evaluated;
+  result = starts[0];
+  double share = settingsShare + (1 - settingsShare) / 2;
+  for (size_t at = 0; at < std::min<size_t>(starts.size(), 2) && starts[at].value != unknown; ++at, share = 1) {
+    if (result.value <= std::max(options.stopAt, result.lowerBound) + 1e-9)
+      break;
+    starts[at].evaluated = evaluated;
+    improveOrder(pipeline, costs, options, limits, starts.size() > 1 ? share : 1, random, starts[at]);
+    evaluated = starts[at].evaluated;
+    if (starts[at].value < result.value)
+      result = std::move(starts[at]);
   }
-  if (result.value != unknown)
-    improveOrder(pipeline, costs, options, limits, random, result);
+  result.evaluated = evaluated;
   if (result.value == unknown)
     return Error{"no schedule of this pipeline fits into a memory of " + std::to_string(options.maxMemory) +
                  " per rank; allow more, or place fewer stages on a rank"};

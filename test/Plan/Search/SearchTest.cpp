@@ -175,17 +175,25 @@ static double bruteForce(const Pipeline &pipeline, const CostModel &costs, const
   }
 }
 
+/// Two directions as two chains of one pipeline, each through all ranks.
+static Pipeline twoChains(int ranks, int microbatches) {
+  Pipeline pipeline = Pipeline::chain(2 * ranks, microbatches, foldedPipeline(ranks, 1).placement[0]);
+  std::erase_if(pipeline.edges, [&](const Edge &edge) { return edge.to == ranks; });
+  return pipeline;
+}
+
 // Thousands of small pipelines with random costs of stages, latency and memory, against all orders. The bound is a
-// bound, what is found can be had, and it is the optimum.
+// bound, what is found can be had, and it is the optimum: of one chain always, of two in 98 of 100.
 TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
   std::mt19937_64 random(21);
   auto below = [&](int count) { return static_cast<int>(random() % count); };
   const std::vector<Pipeline> shapes = {Pipeline::chain(1, 1), Pipeline::chain(1, 2), Pipeline::chain(1, 4),
                                         Pipeline::chain(2, 1), Pipeline::chain(2, 2), Pipeline::chain(2, 3),
                                         Pipeline::chain(3, 1), Pipeline::chain(3, 2), Pipeline::chain(4, 2),
-                                        foldedPipeline(1, 1),  foldedPipeline(2, 1),  loopedPipeline(2, 2, 1)};
+                                        foldedPipeline(1, 1),  foldedPipeline(2, 1),  loopedPipeline(2, 2, 1),
+                                        twoChains(2, 1)};
   const int trials = 2400;
-  int impossible = 0;
+  int impossible = 0, together = 0, missed = 0;
   for (int trial = 0; trial < trials; ++trial) {
     const Pipeline &pipeline = shapes[trial % shapes.size()];
     CostModel costs;
@@ -207,12 +215,21 @@ TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
     }
     ASSERT_TRUE(found) << found.error();
     EXPECT_LE(found->lowerBound, exact + 1e-9);
-    EXPECT_NEAR(found->value, exact, 1e-9) << pipeline.numRanks() << " ranks, " << pipeline.numStages() << " stages, "
-                                           << pipeline.microbatches << " micro-batches";
+    EXPECT_GE(found->value, exact - 1e-9);
+    const bool optimal = found->value <= exact + 1e-9;
+    if (trial % shapes.size() + 1 == shapes.size()) { // two chains
+      ++together;
+      missed += !optimal;
+      continue;
+    }
+    EXPECT_TRUE(optimal) << pipeline.numRanks() << " ranks, " << pipeline.numStages() << " stages, "
+                         << pipeline.microbatches << " micro-batches: " << found->value << ", the best is " << exact;
     EXPECT_TRUE(verify(pipeline, found->schedule));
   }
-  std::printf("%d small pipelines, %d of them fit no memory\n", trials, impossible);
+  std::printf("%d small pipelines, %d fit no memory; of %d with two chains %d are not the best\n", trials, impossible,
+              together, missed);
   EXPECT_LT(impossible, trials / 10);
+  EXPECT_LE(missed, together / 50);
 }
 
 // Joined components, with deferral too: what is found is right and no worse than 1F1B.
@@ -319,6 +336,48 @@ TEST(Search, DirectionsWithUnequalCosts) {
       EXPECT_LE(facts->staleness, 1);
       std::printf("d %d, F %g I %g W %g c %g: block %.3f, amdp %.3f, bound %g, %d late\n", d, f, i, w, c,
                   found->blockTime, amdp->amdp, found->lowerBound, found->mismatched);
+    }
+}
+
+// A synchronous step in several directions: with two, no longer than Chimera and DualPipe in the memory of either; at
+// F = I = W as short as the bound, in the memory of 1F1B.
+TEST(Search, StepsInSeveralDirections) {
+  for (auto [p, m, directions] : {std::tuple{4, 8, 2}, {4, 16, 2}, {8, 16, 2}, {8, 32, 2}, {8, 32, 4}, {12, 48, 6}})
+    for (auto [f, i, w, c] : {std::tuple{1.0, 1.0, 1.0, 0.0}, {1.0, 1.0, 1.0, 0.1}, {1.0, 1.15, 0.85, 0.08}}) {
+      CostModel costs;
+      costs.stages = {{.forward = f, .input = i, .weight = w}};
+      costs.latency = c;
+      std::string where = std::to_string(p) + " ranks, " + std::to_string(m) + " micro-batches, " +
+                          std::to_string(directions) + " directions, I " + std::to_string(i) + ", c " +
+                          std::to_string(c);
+      Result<DirectionsResult> found =
+          searchDirections(p, directions, m, 1, costs, {.maxMemory = double(p), .maxEvaluations = 600});
+      ASSERT_TRUE(found) << found.error();
+      EXPECT_GE(found->blockTime, found->lowerBound - 1e-9);
+      EXPECT_LE(found->blockTime, found->lowerBound * (c > 0 ? 1.07 : 1) + 1e-9) << where;
+      Schedule whole = found->schedule;
+      ASSERT_TRUE(addMessages(found->pipeline, whole));
+      Result<ScheduleFacts> facts = verify(found->pipeline, whole, {.maxActivations = p});
+      ASSERT_TRUE(facts) << facts.error();
+      EXPECT_EQ(facts->staleness, 0);
+      Schedule computed = found->schedule;
+      for (std::vector<Action> &row : computed.rows)
+        std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
+      Result<Timeline> timeline = simulate(found->pipeline, computed, costs);
+      ASSERT_TRUE(timeline) << timeline.error();
+      EXPECT_NEAR(timeline->makespan, found->blockTime, 1e-9) << where;
+      std::printf("%s: %g, bound %g by %s\n", where.c_str(), found->blockTime, found->lowerBound,
+                  found->origin.c_str());
+      for (const char *kind : {"chimera", "dualpipe"}) {
+        Result<PlannedSchedule> known =
+            makeSchedule({.kind = kind, .ranks = p, .microbatches = m}, {.messages = false, .update = false});
+        ASSERT_TRUE(known) << known.error();
+        Result<Timeline> timed = simulate(known->pipeline, known->schedule, costs);
+        ASSERT_TRUE(timed) << timed.error();
+        if (directions == 2) {
+          EXPECT_LT(found->blockTime, timed->makespan) << where << ", " << kind;
+        }
+      }
     }
 }
 

@@ -29,7 +29,7 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &ti
 struct DirectionsResult {
   Pipeline pipeline;
   Schedule schedule;    // with updates, without messages
-  double blockTime = 0; // time of `ranks` more micro-batches in the middle of the stream
+  double blockTime = 0; // time of `ranks` more micro-batches in the middle of the stream; with one update, of the step
   double lowerBound = 0;
   int64_t evaluated = 0;
   double peakActivation = 0; // on the rank that holds most
@@ -37,10 +37,11 @@ struct DirectionsResult {
   std::string origin;        // what found it
 };
 
-/// Searches a stream of micro-batches through several directions within AMDP's limits: at most `ranks` activations in
-/// flight per rank (or SearchOptions::maxMemory), one version of the weights, updates at most one late, and that for at
-/// most `ranks` micro-batches of a window where patterns allow it. Patterns that repeat are tried first, from no bubble
-/// on; the search of whole schedules takes what time is left. Refuses what the verifier refuses.
+/// With one update: searches a synchronous step of all micro-batches through several directions, for its length.
+/// With more: searches a stream of micro-batches through several directions within AMDP's limits: at most `ranks`
+/// activations in flight per rank (or SearchOptions::maxMemory), one version of the weights, updates at most one late,
+/// and that for at most `ranks` micro-batches of a window where patterns allow it. Patterns that repeat are tried
+/// first, from no bubble on; the search of whole schedules takes what time is left. Refuses what the verifier refuses.
 Result<DirectionsResult> searchDirections(int ranks, int directions, int microbatches, int updates,
                                           const CostModel &costs, SearchOptions options);
 

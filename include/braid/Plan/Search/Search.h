@@ -44,8 +44,10 @@ struct SearchResult {
   std::string origin; // what found it
 };
 
-/// The pipeline has one direction; edges may be any.
-Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options);
+/// The pipeline has one direction; edges may be any. `known`: schedules of this pipeline to start from, and whose order
+/// to follow, besides those that generators make.
+Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options,
+                                    const std::vector<Schedule> &known = {});
 
 /// No schedule of this pipeline takes less, whatever its order: each rank has its work, cannot start before its first
 /// input, and cannot end before what follows its last; and memory bounds how much it runs before its first backward.
