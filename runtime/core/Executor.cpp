@@ -176,7 +176,7 @@ plan::Status Executor::countTerms(int64_t first, int64_t count, int64_t sample) 
   counts.clear();
   if (program.counts.names.empty())
     return {};
-  std::vector<int64_t> totals(program.counts.names.size());
+  counts.resize(program.counts.names.size());
   firstSample = sample;
   for (int64_t batch = first; batch < first + count; firstSample += current->samples, ++batch) {
     current = &batches->step(batch);
@@ -190,23 +190,18 @@ plan::Status Executor::countTerms(int64_t first, int64_t count, int64_t sample) 
         inputs.push_back(std::move(*slice));
         operands.push_back(inputs.back().get());
       }
-      plan::Result<std::vector<Tensor>> results = call(program.counts.function, m, operands, totals.size());
+      plan::Result<std::vector<Tensor>> results = call(program.counts.function, m, operands, counts.size());
       if (!results)
         return plan::Error{results.error()};
-      for (size_t i = 0; i < totals.size(); ++i)
-        totals[i] += (*results)[i].integer();
+      for (size_t i = 0; i < counts.size(); ++i)
+        counts[i] = counts[i] ? sum(counts[i], (*results)[i]) : std::move((*results)[i]);
     }
   }
   firstSample = sample;
-  for (size_t i = 0; i < totals.size(); ++i) {
-    if (totals[i] == 0)
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (program.counts.nonzero[i] && counts[i].item() == 0)
       report.problem = text("the loss is undefined: ", program.counts.names[i],
-                            " divides by the number of its targets, and this batch has 0; leave such batches out");
-    braid_tensor count = nullptr;
-    if (braid_rt_scalar(totals[i], &count))
-      return plan::Error{braid_rt_message()};
-    counts.push_back(Tensor::adopt(count));
-  }
+                            " divides by what it counts in the batch, and that is 0 here; leave such batches out");
   return {};
 }
 

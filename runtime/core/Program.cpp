@@ -272,6 +272,9 @@ private:
     program.counts.names = node["names"].map([](const JsonNode &name) { return name.string(); });
     if (program.counts.names.empty())
       return;
+    program.counts.nonzero = node["nonzero"].map([](const JsonNode &needed) { return needed.boolean(); });
+    if (program.counts.nonzero.size() != program.counts.names.size())
+      node["nonzero"].fail("has not one entry for each name");
     program.counts.function = function(node["function"]);
     program.counts.inputs = indices(node["inputs"], program.inputs.size(), "inputs");
   }

@@ -87,6 +87,7 @@ struct LossCounts {
   braid_function function = nullptr;
   std::vector<int> inputs;
   std::vector<std::string> names;
+  std::vector<bool> nonzero; // where one of these is 0, the loss is undefined
 };
 
 struct Program {

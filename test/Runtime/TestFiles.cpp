@@ -298,7 +298,7 @@ std::string test::makePlan(const std::string &weights, const TestModelOptions &o
        {{{"value", 0}, {"from", 0}, {"to", 1}},
         {{"value", 0}, {"from", 0}, {"to", 2}},
         {{"value", 1}, {"from", 1}, {"to", 2}}}},
-      {"counts", {{"function", "prologue"}, {"inputs", list({1})}, {"names", {"mse_loss at model.py:9"}}}},
+      {"counts", {{"function", "prologue"}, {"inputs", list({1})}, {"names", {"mse_loss at model.py:9"}}, {"nonzero", {true}}}},
       {"schedule", {{"kind", "1f1b"}, {"rows", rows}}},
       {"optimizer", {{"kind", "sgd"}, {"lr", 0.1}}},
   };

@@ -116,16 +116,98 @@ module @counted attributes {braid.symbols = {batch = 2 : i64}} {
 
 // -----
 
-// A sum of floats is no count: parts would round it.
+// So does a sum of weights, in float64. A count that another number is added to may be 0.
 
-// CHECK-LABEL: module @floats
-// CHECK-SAME: braid.whole_loss = "braid.sum{{.*}} divides the loss and is no count: a sum over integers or a mask of the batch, or its size"
-module @floats attributes {braid.symbols = {batch = 2 : i64}} {
+// CHECK-LABEL: module @weights
+// CHECK: func.func @main
+// CHECK-SAME: tensor<i64> {braid.count = 0 : i64
+// CHECK-SAME: %[[WEIGHT:[a-z0-9]+]]: tensor<f64> {braid.count = 1 : i64
+// CHECK: %[[FLOAT:.*]] = braid.to(self = %[[WEIGHT]], dtype = f32)
+// CHECK: braid.div(self = %{{.*}}, other = %[[FLOAT]])
+// CHECK-LABEL: func.func @prologue
+// CHECK-SAME: braid.nonzero = [false, true]
+// CHECK: braid.sum(self = %{{.*}}, dtype = f64)
+module @weights attributes {braid.symbols = {batch = 2 : i64}} {
   func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]},
-                  %w: tensor<?x7xf32> {braid.input = "w", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+                  %w: tensor<?x7xf32> {braid.input = "w", braid.dims = ["batch", "7"]},
+                  %y: tensor<?x7xi64> {braid.input = "y", braid.dims = ["batch", "7"]}) -> tensor<f32> {
     %sum = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
     %weight = braid.sum(self = %w) : (tensor<?x7xf32>) -> tensor<f32>
     %0 = braid.div(self = %sum, other = %weight) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %count = braid.sum(self = %y) : (tensor<?x7xi64>) -> tensor<i64>
+    %some = braid.clamp_min(self = %count, min = 1) : (tensor<i64>) -> tensor<i64>
+    %1 = braid.div(self = %0, other = %some) : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+
+// A divisor that depends on a parameter and the inputs is none.
+
+// CHECK-LABEL: module @trained
+// CHECK-SAME: braid.whole_loss = "braid.sum{{.*}} divides the loss and is no count: a sum over inputs, or over a mask of them, or the batch's size"
+module @trained attributes {braid.symbols = {batch = 2 : i64}} {
+  braid.param @p : tensor<7xf32> at 0 {requires_grad}
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %p = braid.get_param @p : tensor<7xf32>
+    %z = braid.mul(self = %x, other = %p) : (tensor<?x7xf32>, tensor<7xf32>) -> tensor<?x7xf32>
+    %sum = braid.sum(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %weight = braid.sum(self = %z) : (tensor<?x7xf32>) -> tensor<f32>
+    %0 = braid.div(self = %sum, other = %weight) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// What no input enters is added by each part, divided by their number: a weighted pair of losses with the weights' own
+// penalty, less a number.
+
+// CHECK-LABEL: module @fixed
+// CHECK: func.func @main
+// CHECK-SAME: %[[FIRST:[a-z0-9]+]]: tensor<i64> {braid.count = 0 : i64
+// CHECK-SAME: %[[SECOND:[a-z0-9]+]]: tensor<i64> {braid.count = 1 : i64
+// CHECK-SAME: %[[PARTS:[a-z0-9]+]]: tensor<i64> {braid.count = 2 : i64, braid.dims = [], braid.parts}
+// CHECK: %[[P:.*]] = braid.get_param @p
+// CHECK: %[[LOSSES:.*]] = braid.stack
+// CHECK: %[[WEIGHTED:.*]] = braid.mul(self = %[[LOSSES]]
+// CHECK: %[[SHARE:.*]] = braid.div(self = %[[P]], other = %[[PARTS]])
+// CHECK: %[[BOTH:.*]] = braid.add(self = %[[WEIGHTED]], other = %[[SHARE]])
+// CHECK: %[[TOTAL:.*]] = braid.sum(self = %[[BOTH]])
+// CHECK: %[[NUMBER:.*]] = braid.constant dense<3.000000e+00>
+// CHECK: %[[PIECE:.*]] = braid.div(self = %[[NUMBER]], other = %[[PARTS]])
+// CHECK: %[[LOSS:.*]] = braid.sub(self = %[[PIECE]], other = %[[TOTAL]])
+// CHECK: return %[[LOSS]]
+// CHECK-LABEL: func.func @prologue
+// CHECK: arith.constant 1 : index
+// CHECK: braid.scalar_tensor
+module @fixed attributes {braid.symbols = {batch = 2 : i64}} {
+  braid.param @p : tensor<2xf32> at 0 {requires_grad}
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %p = braid.get_param @p : tensor<2xf32>
+    %w = braid.exp(self = %p) : (tensor<2xf32>) -> tensor<2xf32>
+    %a = braid.mean(self = %x) : (tensor<?x7xf32>) -> tensor<f32>
+    %square = braid.mul(self = %x, other = %x) : (tensor<?x7xf32>, tensor<?x7xf32>) -> tensor<?x7xf32>
+    %b = braid.mean(self = %square) : (tensor<?x7xf32>) -> tensor<f32>
+    %losses = braid.stack(tensors = [%a, %b], dim = 0) : (tensor<f32>, tensor<f32>) -> tensor<2xf32>
+    %weighted = braid.mul(self = %losses, other = %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %all = braid.add(self = %weighted, other = %p) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %total = braid.sum(self = %all) : (tensor<2xf32>) -> tensor<f32>
+    %0 = braid.rsub_scalar(self = %total, other = 3) : (tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @nothing
+// CHECK-SAME: braid.whole_loss = "the loss depends on no input"
+module @nothing attributes {braid.symbols = {batch = 2 : i64}} {
+  braid.param @p : tensor<2xf32> at 0 {requires_grad}
+  func.func @main(%x: tensor<?x7xf32> {braid.input = "x", braid.dims = ["batch", "7"]}) -> tensor<f32> {
+    %p = braid.get_param @p : tensor<2xf32>
+    %0 = braid.sum(self = %p) : (tensor<2xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
 }

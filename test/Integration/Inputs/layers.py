@@ -111,6 +111,24 @@ class Masked(nn.Module):
         return some + z.sum() / x.shape[0] + (z.sqrt() * mask).sum() / mask.sum().clamp(min=1)
 
 
+class Weighted(nn.Module):
+    """Losses that learn how they weigh, over samples that have weights, with penalties on the parameters and numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.lin, self.value = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 1)
+        self.scales = nn.Parameter(torch.tensor([0.3, -0.2], dtype=torch.float64))
+
+    def forward(self, x, labels, y, weights, nothing):
+        h = self.first(x).tanh()
+        scores = F.cross_entropy(self.lin(h), labels, reduction="none")
+        named = (scores * weights).sum() / weights.sum() + (scores * weights).sum() / weights.square().sum().clamp(min=1)
+        named = named + (scores * nothing).sum() / nothing.sum().clamp(min=1)
+        both = torch.stack([named, F.mse_loss(self.value(h)[:, 0], y)])
+        penalty = 1e-2 * sum(p.square().sum() for p in self.lin.parameters())
+        return (torch.exp(-self.scales) * both + self.scales).sum() + penalty + (1 - F.cosine_similarity(h, x).mean())
+
+
 class Spatial(nn.Module):
     """A spatial transformer, and pools of volumes."""
 
@@ -176,6 +194,7 @@ MODELS = {
     "cells": (Cells, lambda: {"x": floats(8, 3, 4), "h": floats(8, 1, 3), "c": floats(8, 1, 5)}),
     "losses": (Losses, lambda: {"x": floats(8, 6), "y": floats(8, 6), "labels": torch.randint(0, 6, (8,)), "signs": floats(8, 2).sign()}),
     "masked": (Masked, lambda: {"x": floats(8, 6), "keep": torch.randint(0, 2, (8, 6)) + torch.eye(8, 6, dtype=torch.int64)}),
+    "weighted": (Weighted, lambda: {"x": floats(8, 6), "labels": torch.randint(0, 6, (8,)), "y": floats(8), "weights": torch.rand(8), "nothing": torch.zeros(8)}),
     "spatial": (Spatial, lambda: {"x": floats(8, 3, 4, 4), "y": floats(8)}),
     "functions": (Functions, lambda: {"x": floats(8, 6), "y": floats(8, 6)}),
 }

@@ -9,8 +9,13 @@
 #define BRAID_LIB_DIALECT_BRAID_TRANSFORMS_LOSSSUMS_H
 
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace braid {
+
+/// On an argument of @main: the number of parts of the batch, over all of its batches. Dividing by it what is the same for
+/// all parts makes it a sum over them.
+inline constexpr llvm::StringLiteral partsAttrName = "braid.parts";
 
 /// Whether `result`, linear in `sum`, keeps its values: casts to bool, integers or a narrower floating-point type round
 /// them, and what they give for two parts does not add up to what they give for the whole.

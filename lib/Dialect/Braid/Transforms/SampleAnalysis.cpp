@@ -194,6 +194,10 @@ Reason SampleAnalysis::visitValues(Operation *op) {
   auto isKind = [&](SampleState::Kind kind) {
     return [this, kind](Value value) { return stateOf(value).kind == kind; };
   };
+  if (isShare(op)) {
+    states[op->getResult(0)].kind = SampleState::Sum;
+    return std::nullopt;
+  }
   // new_zeros and its kin take nothing but the element type from their operand.
   if (llvm::all_of(tensors, isKind(SampleState::Free)) || isa<NewZerosOp, NewOnesOp, NewFullOp>(op))
     return visitCreation(op);
@@ -210,6 +214,14 @@ Reason SampleAnalysis::visitValues(Operation *op) {
   if (isa<ViewOp, ReshapeOp, FlattenOp, UnflattenOp>(op))
     return visitView(op);
   return visitMapped(op, tensors);
+}
+
+/// Whether an op divides what is the same for all parts of a batch by their number, so that the parts add up to it.
+bool SampleAnalysis::isShare(Operation *op) {
+  auto div = dyn_cast<DivOp>(op);
+  auto parts = div ? dyn_cast<BlockArgument>(div.getOther()) : BlockArgument();
+  return parts && main.getArgAttr(parts.getArgNumber(), partsAttrName) &&
+         stateOf(div.getSelf()).kind == SampleState::Free;
 }
 
 /// A tensor that is made with a size of the batch: the same for each sample, or the numbers of rows.
@@ -249,7 +261,7 @@ Reason SampleAnalysis::visitSum(Operation *op, ArrayRef<Value> tensors) {
   auto isSum = [&](Value value) { return stateOf(value).kind == SampleState::Sum; };
   auto isFree = [&](Value value) { return stateOf(value).kind == SampleState::Free; };
   bool linear = isa<ToOp, DetachOp, NegOp, ViewOp, ReshapeOp, ExpandOp, MulScalarOp, DivScalarOp>(op) ||
-                (isa<AddOp, SubOp>(op) && llvm::all_of(tensors, isSum)) ||
+                (isa<AddOp, SubOp, StackOp, SumOp, MeanOp>(op) && llvm::all_of(tensors, isSum)) ||
                 (isa<MulOp>(op) && llvm::count_if(tensors, isSum) == 1 && llvm::count_if(tensors, isFree) == 1) ||
                 (isa<DivOp>(op) && isSum(tensors[0]) && isFree(tensors[1]));
   linear &= llvm::all_of(tensors, [&](Value value) { return !isSum(value) || keepsSum(value, op->getResult(0)); });

@@ -40,6 +40,7 @@ private:
   Reason checkDraws(mlir::Operation *op);
   Reason visitValues(mlir::Operation *op);
   Reason visitCreation(mlir::Operation *op);
+  bool isShare(mlir::Operation *op);
   Reason visitSum(mlir::Operation *op, llvm::ArrayRef<mlir::Value> tensors);
   Reason visitView(mlir::Operation *op);
   Reason visitMerge(mlir::Operation *op);

@@ -11,18 +11,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "LossSums.h"
+#include "LossTerms.h"
 
-#include "braid/Dialect/Braid/IR/BraidDialect.h"
-#include "braid/Dialect/Braid/IR/Collate.h"
 #include "braid/Dialect/Braid/IR/Describe.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/ADT/SetVector.h"
 
-#include <set>
+#include <functional>
 
 using namespace mlir;
 
@@ -36,202 +34,66 @@ enum Reduction : int64_t { none = 0, mean = 1, sum = 2 };
 
 class LossSplitter {
 public:
-  LossSplitter(func::FuncOp main, ShapeAnalysis &shapes) : main(main), shapes(shapes), builder(main.getContext()) {}
-
-  /// Collects the terms of the loss. On failure `reason` says which op is of no known form.
-  bool collect(Value loss) {
-    SmallVector<Value> work = {loss};
-    llvm::DenseSet<Value> seen;
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      if (!seen.insert(value).second)
-        continue;
-      Operation *op = value.getDefiningOp();
-      if (!op) {
-        reason = "an input is returned as it came";
-        return false;
-      }
-      if (isTerm(op)) {
-        if (!op->hasOneUse()) {
-          reason = describe(op) + " is used more than once";
-          return false;
-        }
-        terms.insert(op);
-        continue;
-      }
-      SmallVector<Value, 2> summands = summandsOf(op);
-      if (auto div = dyn_cast<DivOp>(op); div && summands.empty()) {
-        if (!collectCounts(div.getOther()))
-          return false;
-        summands = {div.getSelf()};
-      }
-      if (summands.empty()) {
-        reason = describe(op) + " is neither a mean loss (cross_entropy, mse_loss, binary_cross_entropy_with_logits, "
-                                "mean), nor a sum of such terms, scaled by constants or divided by counts of the batch";
-        return false;
-      }
-      for (Value summand : llvm::reverse(summands)) {
-        if (!keepsSum(summand, value)) {
-          reason = describe(op) + " rounds the loss, so what the parts of a batch give does not add up to the loss of "
-                                  "the whole; convert it to a wider floating-point type, or not at all";
-          return false;
-        }
-        work.push_back(summand);
-      }
-    }
-    return true;
-  }
-
-  /// The operands that an op adds or scales; none if it does something else.
-  static SmallVector<Value, 2> summandsOf(Operation *op) {
-    if (isa<ToOp, NegOp, ViewOp, ReshapeOp, ExpandOp, MulScalarOp, DivScalarOp>(op))
-      return {op->getOperand(0)};
-    if (isa<AddOp, SubOp>(op))
-      return {op->getOperand(0), op->getOperand(1)};
-    if (auto mul = dyn_cast<MulOp>(op)) {
-      if (isConstant(mul.getOther()))
-        return {mul.getSelf()};
-      if (isConstant(mul.getSelf()))
-        return {mul.getOther()};
-    }
-    if (auto div = dyn_cast<DivOp>(op); div && isConstant(div.getOther()))
-      return {div.getSelf()};
-    return {};
-  }
-
-  /// Finds what a divisor counts: elements of the inputs that are summed as integers, and sizes that grow with the
-  /// batch. What the whole batch gives is the sum of what its parts give. On failure `reason` says what is no count.
-  bool collectCounts(Value divisor) {
-    Operation *op = divisor.getDefiningOp();
-    auto type = cast<RankedTensorType>(divisor.getType());
-    if (op && type.getRank() == 0) {
-      if (isa<ConstantOp>(op))
-        return true;
-      // What is done to the counts of the whole batch.
-      if (isa<ToOp, AddOp, AddScalarOp, SubOp, SubScalarOp, MulOp, MulScalarOp, DivOp, DivScalarOp, ClampOp, ClampMinOp,
-              MaximumOp>(op))
-        return llvm::all_of(op->getOperands(), [&](Value operand) { return collectCounts(operand); });
-      if (auto sum = dyn_cast<SumOp>(op); sum && isInteger(countedBy(sum)) && !parameterBehind(sum))
-        return counts.insert(op), true;
-      if (auto size = dyn_cast<ScalarTensorOp>(op))
-        if (std::optional<bool> grows = growsWithBatch(size.getValue())) {
-          if (*grows)
-            counts.insert(op);
-          return true;
-        }
-    }
-    reason = (op ? describe(op) : std::string("an input")) +
-             " divides the loss and is no count: a sum over integers or a mask of the batch, or its size";
-    return false;
-  }
-
-  /// What becomes a sum divided by a count; sums need no count.
-  static bool isTerm(Operation *op) {
-    return isa<CrossEntropyLossOp, MseLossOp, BinaryCrossEntropyWithLogitsOp, MeanOp, SumOp>(op);
-  }
+  LossSplitter(func::FuncOp main, LossTerms &loss, ShapeAnalysis &shapes)
+      : main(main), loss(loss), shapes(shapes), builder(main.getContext()) {}
 
   LogicalResult split() {
-    SmallVector<std::pair<Operation *, Value>> counted; // each mean with its count inside of the prologue
     auto prologue = makePrologue();
-    for (Operation *term : terms) {
+    auto fail = [&] {
+      shapes.erase(prologue);
+      return failure();
+    };
+    SmallVector<Count> counts;
+    for (Operation *term : loss.terms) {
       auto reduction = term->getAttrOfType<IntegerAttr>("reduction");
       bool isMean = isa<MeanOp>(term) || (!isa<SumOp>(term) && (!reduction || reduction.getInt() == mean));
       if (!isMean)
         continue;
       FailureOr<Value> count = emitCount(term);
-      if (failed(count)) {
-        shapes.erase(prologue);
-        return failure();
-      }
-      counted.push_back({term, *count});
+      if (failed(count))
+        return fail();
+      counts.push_back({describe(term), *count, true, [this, term](Value total) { replaceMean(term, total); }});
     }
-    for (Operation *divisor : counts) {
+    for (Operation *divisor : loss.counts) {
       FailureOr<Value> count = emitDivisor(divisor);
-      if (failed(count)) {
-        shapes.erase(prologue);
-        return failure();
-      }
-      counted.push_back({divisor, *count});
+      if (failed(count))
+        return fail();
+      counts.push_back({describe(divisor), *count, loss.needed.contains(divisor),
+                        [this, divisor](Value total) { replaceDivisor(divisor, total); }});
+    }
+    if (!loss.fixed.empty() || !loss.fixedScalars.empty()) {
+      Value one = arith::ConstantIndexOp::create(inside, main.getLoc(), 1);
+      Value count = ScalarTensorOp::create(inside, main.getLoc(), countType(), one);
+      counts.push_back({"the parts of the batch", count, true, [this](Value total) { divideFixed(total); }});
     }
     SmallVector<Value> results;
-    SmallVector<Type> types;
-    SmallVector<Attribute> names;
-    for (auto &[op, count] : counted) {
-      results.push_back(count);
-      types.push_back(count.getType());
-      names.push_back(builder.getStringAttr(describe(op)));
-      Value argument = addCount(op, count.getType(), results.size() - 1);
-      if (counts.contains(op))
-        replaceDivisor(op, argument);
-      else
-        replaceMean(op, argument);
+    SmallVector<Attribute> names, nonzero;
+    for (const Count &count : counts) {
+      results.push_back(count.ofPart);
+      names.push_back(builder.getStringAttr(count.name));
+      nonzero.push_back(builder.getBoolAttr(count.nonzero));
+      count.replace(addCount(count.ofPart.getType(), results.size() - 1));
     }
     OpBuilder end = OpBuilder::atBlockEnd(&prologue.getBody().front());
     func::ReturnOp::create(end, prologue.getLoc(), results);
-    prologue.setFunctionType(FunctionType::get(builder.getContext(), prologue.getArgumentTypes(), types));
+    prologue.setFunctionType(FunctionType::get(builder.getContext(), prologue.getArgumentTypes(), TypeRange(results)));
     prologue->setAttr("braid.counts", builder.getArrayAttr(names));
-    for (unsigned number = 0; number < types.size(); ++number)
+    prologue->setAttr("braid.nonzero", builder.getArrayAttr(nonzero));
+    for (unsigned number = 0; number < results.size(); ++number)
       prologue.setResultAttr(number, dimsAttrName, builder.getArrayAttr({}));
     return success();
   }
 
   std::string reason;
-  llvm::SetVector<Operation *> terms;
-  llvm::SetVector<Operation *> counts; // in divisors
 
 private:
-  static bool isInteger(Value value) { return isa<IntegerType>(getElementTypeOrSelf(value.getType())); }
-
-  /// The values that a sum adds, before they became floats.
-  static Value countedBy(SumOp sum) {
-    Value value = sum.getSelf();
-    for (auto to = value.getDefiningOp<ToOp>(); to && !isInteger(value); to = value.getDefiningOp<ToOp>())
-      value = to.getSelf();
-    return value;
-  }
-
-  /// A parameter that the op's result depends on; null if there is none.
-  static GetParamOp parameterBehind(Operation *op) {
-    llvm::SetVector<Operation *> work;
-    work.insert(op);
-    for (unsigned at = 0; at < work.size(); ++at) {
-      if (auto param = dyn_cast<GetParamOp>(work[at]))
-        return param;
-      for (Value operand : work[at]->getOperands())
-        if (Operation *before = operand.getDefiningOp())
-          work.insert(before);
-    }
-    return {};
-  }
-
-  /// Whether a size counts samples, or rows that divide with them, or is the same for all parts of a batch. Nothing
-  /// where it is neither.
-  std::optional<bool> growsWithBatch(Value index) {
-    FailureOr<Expr> size = shapes.valueOf(index);
-    FailureOr<CollatedInputs> collated = getCollatedInputs(main);
-    plan::BatchDivision division;
-    if (failed(size) || failed(collated) || plan::divide(collated->inputs, division))
-      return std::nullopt;
-    std::set<std::string> divided;
-    for (const Expr &unit : division.units())
-      unit.collectSymbols(divided);
-    auto isDivided = [&](const Expr &expr) {
-      std::set<std::string> names;
-      expr.collectSymbols(names);
-      return llvm::any_of(names, [&](const std::string &name) { return divided.count(name); });
-    };
-    if (!isDivided(*size))
-      return false;
-    for (const Expr &unit : division.units())
-      if (std::optional<Expr> each = size->exactQuotient(unit); each && !isDivided(*each))
-        return true;
-    return std::nullopt;
-  }
-
-  static bool isConstant(Value value) {
-    Operation *op = value.getDefiningOp();
-    return op && isa<ConstantOp>(op);
-  }
+  /// What @prologue gives for a part of the batch; `replace` takes its sum over all parts, an argument of @main.
+  struct Count {
+    std::string name;
+    Value ofPart;
+    bool nonzero; // where the sum is 0, the loss is undefined
+    std::function<void(Value)> replace;
+  };
 
   func::FuncOp makePrologue() {
     OpBuilder after(main);
@@ -272,8 +134,7 @@ private:
   FailureOr<Value> emitCount(Operation *term) {
     Location loc = term->getLoc();
     auto scalar = [&](const Expr &size) -> Value {
-      return ScalarTensorOp::create(inside, loc, RankedTensorType::get({}, inside.getI64Type()),
-                                    shapes.materializeIndex(inside, loc, size));
+      return ScalarTensorOp::create(inside, loc, countType(), shapes.materializeIndex(inside, loc, size));
     };
     auto sizeOf = [&](Value value) -> FailureOr<Value> {
       FailureOr<TensorShape> shape = shapes.shapeOf(value);
@@ -326,28 +187,31 @@ private:
     return sizeOf(term->getOperand(0));
   }
 
-  /// A count in a divisor, inside of the prologue.
+  RankedTensorType countType() { return RankedTensorType::get({}, builder.getI64Type()); }
+
+  /// A count in a divisor, inside of the prologue. Weights are summed in float64.
   FailureOr<Value> emitDivisor(Operation *divisor) {
     if (auto size = dyn_cast<ScalarTensorOp>(divisor))
       return Value(
-          ScalarTensorOp::create(inside, divisor->getLoc(), RankedTensorType::get({}, inside.getI64Type()),
+          ScalarTensorOp::create(inside, divisor->getLoc(), countType(),
                                  shapes.materializeIndex(inside, divisor->getLoc(), *shapes.valueOf(size.getValue()))));
-    Value counted = countedBy(cast<SumOp>(divisor));
+    Value counted = LossTerms::countedBy(cast<SumOp>(divisor));
     if (failed(cloneSlice(counted, divisor)))
       return failure();
+    Type type = LossTerms::isInteger(counted) ? Type(inside.getI64Type()) : inside.getF64Type();
     auto sum = buildAtenOp(inside, divisor->getLoc(), OperationName("braid.sum", inside.getContext()),
-                           {slice.lookup(counted), ArgValue(Attribute(TypeAttr::get(inside.getI64Type())))}, shapes);
+                           {slice.lookup(counted), ArgValue(Attribute(TypeAttr::get(type)))}, shapes);
     if (failed(sum))
       return failure();
     return (*sum)->getResult(0);
   }
 
   /// The count as an argument of @main.
-  Value addCount(Operation *op, Type type, unsigned number) {
+  Value addCount(Type type, unsigned number) {
     unsigned argument = main.getNumArguments();
     auto attrs = builder.getDictionaryAttr({builder.getNamedAttr("braid.count", builder.getI64IntegerAttr(number)),
                                             builder.getNamedAttr(dimsAttrName, builder.getArrayAttr({}))});
-    (void)main.insertArgument(argument, type, attrs, op->getLoc());
+    (void)main.insertArgument(argument, type, attrs, main.getLoc());
     return main.getArgument(argument);
   }
 
@@ -363,6 +227,47 @@ private:
     }
     divisor->getResult(0).replaceAllUsesWith(count);
     shapes.erase(divisor);
+  }
+
+  /// Each part adds its share of what is the same for all of them.
+  void divideFixed(Value parts) {
+    main.setArgAttr(cast<BlockArgument>(parts).getArgNumber(), partsAttrName, builder.getUnitAttr());
+    auto share = [&](Value value, Operation *user) {
+      builder.setInsertionPoint(user);
+      return build<DivOp>(user, {value, parts});
+    };
+    for (OpOperand *summand : loss.fixed)
+      summand->set(share(summand->get(), summand->getOwner()));
+    for (Operation *op : loss.fixedScalars) {
+      auto type = RankedTensorType::get({}, getElementTypeOrSelf(op->getResult(0).getType()));
+      builder.setInsertionPoint(op);
+      Value number = ConstantOp::create(builder, op->getLoc(), splat(type, op->getAttr("other")));
+      shapes.setShape(number, {{}, type.getElementType()});
+      Value self = op->getOperand(0), other = share(number, op);
+      if (isa<RsubScalarOp>(op))
+        std::swap(self, other);
+      ArgValue alpha = op->getAttr("alpha") ? ArgValue(op->getAttr("alpha")) : ArgValue();
+      Value sum =
+          isa<AddScalarOp>(op) ? build<AddOp>(op, {self, other, alpha}) : build<SubOp>(op, {self, other, alpha});
+      op->getResult(0).replaceAllUsesWith(sum);
+      shapes.erase(op);
+    }
+  }
+
+  /// A 0-dim tensor of a floating-point type.
+  static ElementsAttr splat(RankedTensorType type, Attribute number) {
+    auto real = dyn_cast<FloatAttr>(number);
+    double value = real ? real.getValueAsDouble() : static_cast<double>(cast<IntegerAttr>(number).getInt());
+    return DenseElementsAttr::get(type, FloatAttr::get(type.getElementType(), value));
+  }
+
+  /// Builds an op of the path of `like`, in whose place it stands.
+  template <typename Op> Value build(Operation *like, ArrayRef<ArgValue> values) {
+    auto op = buildAtenOp(builder, like->getLoc(), OperationName(Op::getOperationName(), builder.getContext()), values,
+                          shapes);
+    if (Attribute path = like->getAttr(pathAttrName))
+      (*op)->setAttr(pathAttrName, path);
+    return (*op)->getResult(0);
   }
 
   void replaceMean(Operation *term, Value count) {
@@ -388,6 +293,7 @@ private:
   }
 
   func::FuncOp main;
+  LossTerms &loss;
   ShapeAnalysis &shapes;
   OpBuilder builder;
   OpBuilder inside{builder.getContext()};
@@ -403,15 +309,17 @@ struct SplitLoss : impl::SplitLossBase<SplitLoss> {
       return signalPassFailure();
     }
     ShapeAnalysis shapes(module);
-    LossSplitter splitter(main, shapes);
-    Value loss = main.getBody().front().getTerminator()->getOperand(0);
-    if (!splitter.collect(loss) || failed(splitter.split())) {
-      if (splitter.reason.empty())
+    LossTerms terms(main, shapes);
+    LossSplitter splitter(main, terms, shapes);
+    bool isKnown = terms.collect(main.getBody().front().getTerminator()->getOperand(0));
+    if (!isKnown || failed(splitter.split())) {
+      const std::string &reason = isKnown ? splitter.reason : terms.reason;
+      if (reason.empty())
         return signalPassFailure();
-      module->setAttr("braid.whole_loss", StringAttr::get(&getContext(), splitter.reason));
+      module->setAttr("braid.whole_loss", StringAttr::get(&getContext(), reason));
       return;
     }
-    numTerms = splitter.terms.size();
+    numTerms = terms.terms.size();
   }
 };
 } // namespace

@@ -158,8 +158,10 @@ private:
     for (Value value : body.getTerminator()->getOperands())
       if (!value.getDefiningOp<CallOp>())
         valid = fail(body.getTerminator(), "returns a value that no unit computes");
-    if (auto prologue = symbols.lookup<func::FuncOp>("prologue"); prologue && !prologue->hasAttr("braid.counts"))
-      valid = fail(prologue, "does not name its counts (braid.counts)");
+    if (auto prologue = symbols.lookup<func::FuncOp>("prologue"))
+      for (StringRef name : {"braid.counts", "braid.nonzero"})
+        if (auto list = prologue->getAttrOfType<ArrayAttr>(name); !list || list.size() != prologue.getNumResults())
+          valid = fail(prologue, "has no entry for each of its counts in " + name.str());
     return valid;
   }
 

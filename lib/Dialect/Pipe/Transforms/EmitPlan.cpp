@@ -242,9 +242,13 @@ private:
     for (unsigned number = 0; number < prologue.getNumArguments(); ++number)
       if (auto name = prologue.getArgAttrOfType<StringAttr>(number, inputAttrName))
         inputs.push_back(inputNumber.lookup(name.getValue()));
+    json::Array nonzero;
+    for (Attribute needed : prologue->getAttrOfType<ArrayAttr>("braid.nonzero"))
+      nonzero.push_back(cast<BoolAttr>(needed).getValue());
     plan["counts"] = json::Object{{"function", "prologue"},
                                   {"inputs", std::move(inputs)},
-                                  {"names", strings(prologue->getAttrOfType<ArrayAttr>("braid.counts"))}};
+                                  {"names", strings(prologue->getAttrOfType<ArrayAttr>("braid.counts"))},
+                                  {"nonzero", std::move(nonzero)}};
   }
 
   LogicalResult addOptimizer(json::Object &plan) {

@@ -99,8 +99,11 @@ def SplitLoss : Pass<"braid-split-loss", "::mlir::ModuleOp"> {
   let description = [{
     The mean of cross entropy, MSE or BCE becomes its sum divided by a count that @main takes as an argument with
     `braid.count`; @prologue computes the counts from the inputs alone, so that micro-batches of unequal size add up to
-    the loss of the whole batch. Terms may be added and scaled by constants. Where the model divides a sum by what it
-    counts itself, sums over masks and labels in the divisor, and multiples of the batch's size, become counts as well.
+    the loss of the whole batch. Terms may be added, stacked, and scaled by what is the same for all samples. Where the
+    model divides a sum by what it counts itself, sums over masks, labels and weights of the inputs in the divisor, and
+    multiples of the batch's size, become counts as well; weights are summed in float64. `braid.nonzero` says which
+    counts leave the loss undefined where they are 0. What no input enters, such as a penalty on parameters or a
+    number, is divided by the number of parts, an argument with `braid.parts`, and added by each of them.
     A loss of another form stays whole, and `braid.whole_loss` on the module says why: then the batch cannot be divided.
   }];
   let statistics = [Statistic<"numTerms", "terms", "Loss terms with a count">];
