@@ -36,6 +36,9 @@ for m in messages:
     assert elements * 2 == m["bytes"]
 CHECK
 
+sed 's/\[0, 1\], \[2, 3\]/[0, 1], [2]/' "$work/boundary.yaml" > "$work/bad.yaml"
+if "$sim" reshard "$work/bad.yaml" > "$work/out" 2> "$work/err"; then echo "accepted"; exit 1; fi
+expect "lane 2 of the destination wants sample 3, and no lane of the source holds it" "$work/err"
 sed 's/dp: 3/dp: 4/' "$work/boundary.yaml" > "$work/bad.yaml"
 if "$sim" reshard "$work/bad.yaml" > "$work/out" 2> "$work/err"; then echo "accepted"; exit 1; fi
 expect "let the sizes of the axes multiply to the number of ranks" "$work/err"

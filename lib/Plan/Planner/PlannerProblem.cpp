@@ -27,6 +27,8 @@ Status PlannerProblem::check() const {
     if (!(components[i].merge >= 1) || (i + 1 == components.size() && components[i].merge != 1))
       return Error{"component '" + components[i].name + "' merges " + std::to_string(components[i].merge) +
                    " tokens into one; give an encoder a number from 1, and the language model none"};
+  if (!(hardware.factors[static_cast<int>(Resource::Matmul)] > 0))
+    return Error{"matrix products take no time: their factor is 0; give it what they take over the peak's, as in 1.5"};
   if (zero < 0 || zero > 3)
     return Error{"ZeRO stage " + std::to_string(zero) + " is none; choose 0 to 3"};
   return {};

@@ -122,6 +122,20 @@ void fillRows(const ValueShape &shape, const std::vector<int64_t> &rowsPerSample
   rows = std::move(*made);
 }
 
+/// Every sample with rows that the destination wants must be in some lane of the source.
+void checkSamples(const std::vector<int64_t> &rowsPerSample, const Side &source, const Side &destination) {
+  std::vector<char> held(rowsPerSample.size());
+  for (const std::vector<int> &lane : source.samples)
+    for (int sample : lane)
+      held[sample] = 1;
+  for (size_t lane = 0; lane < destination.samples.size(); ++lane)
+    for (int sample : destination.samples[lane])
+      if (!held[sample] && rowsPerSample[sample] > 0)
+        fail(destination.hasLanes ? destination.rowsNode : destination.node,
+             "lane " + std::to_string(lane) + " of the destination wants sample " + std::to_string(sample) +
+                 ", and no lane of the source holds it; give it to a lane of the source, or leave it out here");
+}
+
 void readValue(const YAML::Node &node, ReshardProblem &problem) {
   readKeys(node, "value", {"sizes", "element_bytes", "name"}, [&](const std::string &entry, const YAML::Node &value) {
     if (entry == "element_bytes") {
@@ -203,6 +217,8 @@ ReshardProblem readRoot(const YAML::Node &root) {
   }
   fillRows(problem.shape, rowsPerSample, "the source", sides[0]);
   fillRows(problem.shape, rowsPerSample, "the destination", sides[1]);
+  if (problem.shape.rowDim >= 0)
+    checkSamples(rowsPerSample, sides[0], sides[1]);
   for (int side = 0; side < 2; ++side)
     if (Status status = checkSharding(problem.shape, sides[side].sharding,
                                       problem.options.name + (side ? " at the destination" : " at the source"));

@@ -542,6 +542,9 @@ TEST(Planner, BadInputIsLocated) {
   EXPECT_TRUE(says(error("limits: {zero: 4}"), "zero is 4"));
   EXPECT_TRUE(says(error("limits: {schedules: [1f1c]}"), "m.yaml:1:22: unknown schedule '1f1c'; did you mean '1f1b'?"));
   EXPECT_TRUE(says(error("limits: {placements: colocated}"), "placements must be a list of names"));
+  EXPECT_TRUE(says(error("model:\n  a: {layers: 2, hidden: 8, heads: 2, sequence: 8}\nbatch: 8\ncluster: {hardware: "
+                         "a100, devices: 8, factors: {matmul: 0}}"),
+                   "their factor is 0"));
   EXPECT_TRUE(says(error("cluster: {hardware: a100, memory: much}"), "memory of cluster must be a number"));
   EXPECT_TRUE(says(error("model: [1"), "this is no YAML"));
   EXPECT_TRUE(says(error("model: 3"), "must be a map"));
