@@ -99,7 +99,7 @@ refused "cannot be read" "$sim" balance "$work/none.csv"
 refused "did you mean 'text_tokens'" "$sim" balance "$work/s.csv" --text text_token
 refused "is no cost" "$sim" balance "$work/s.csv" --language-cost 1,2
 refused "is no whole number from 1" "$sim" balance "$work/s.csv" --encoder-layers 0
-refused "fits the memory" "$sim" balance "$work/s.csv" --max-memory 10
+refused "fits the memory of 10; the best needs" "$sim" balance "$work/s.csv" --max-memory 10
 refused "--split names 3 components" "$sim" balance "$work/s.csv" --split 1,2,3
 printf 'vision_tokens,image_count,text_tokens\n1,1,x\n' > "$work/bad.csv"
 refused "bad.csv:2 has 'x' in column 'text_tokens'" "$sim" balance "$work/bad.csv"

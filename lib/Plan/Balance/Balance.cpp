@@ -7,6 +7,7 @@
 
 #include "braid/Plan/Balance/Balance.h"
 #include "braid/Plan/Balance/Deferral.h"
+#include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
 #include <array>
@@ -116,7 +117,7 @@ Result<Balanced> Balancer::balance(const SampleLoads &samples) {
   }
   if (found()->assignment.microbatches() == 0)
     return Error{"no assignment to " + std::to_string(count) + " micro-batches that was tried fits the memory of " +
-                 std::to_string(options.maxMemory) + "; the best needs " + std::to_string(leastMemory) +
+                 decimal(options.maxMemory) + "; the best needs " + decimal(leastMemory) +
                  ". Give more memory, more micro-batches or fewer samples"};
   if (options.aim == Aim::StepTime) {
     auto shorten = [&](Start &start, int times) {

@@ -7,6 +7,7 @@
 
 #include "PlannerCosts.h"
 #include "braid/Plan/Schedule/Partition.h"
+#include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -121,7 +122,7 @@ public:
                    std::to_string(problem.components.size())};
     if (!(candidate.microbatch > 0) || std::fmod(problem.batch, lp.dp * candidate.microbatch) != 0)
       return Error{std::to_string(problem.batch) + " samples do not divide into " + std::to_string(lp.dp) +
-                   " lanes and micro-batches of " + std::to_string(candidate.microbatch)};
+                   " lanes and micro-batches of " + decimal(candidate.microbatch)};
     priceLayers();
     if (Status status = checkBounds(); !status)
       return Error{status.error()};

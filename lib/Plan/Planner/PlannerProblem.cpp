@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlannerCosts.h"
+#include "braid/Plan/Support/Text.h"
 
 namespace braid::plan {
 
@@ -17,7 +18,7 @@ Status PlannerProblem::check() const {
     if (Status status = component.model.check(); !status)
       return Error{"component '" + component.name + "': " + status.error()};
     if (!(component.segments > 0))
-      return Error{"component '" + component.name + "' has " + std::to_string(component.segments) +
+      return Error{"component '" + component.name + "' has " + decimal(component.segments) +
                    " segments in a sample; give a positive number"};
   }
   if (batch < 1 || devices < 1)
@@ -25,7 +26,7 @@ Status PlannerProblem::check() const {
                  " devices; give at least one of each"};
   for (size_t i = 0; i < components.size(); ++i)
     if (!(components[i].merge >= 1) || (i + 1 == components.size() && components[i].merge != 1))
-      return Error{"component '" + components[i].name + "' merges " + std::to_string(components[i].merge) +
+      return Error{"component '" + components[i].name + "' merges " + decimal(components[i].merge) +
                    " tokens into one; give an encoder a number from 1, and the language model none"};
   if (!(hardware.factors[static_cast<int>(Resource::Matmul)] > 0))
     return Error{"matrix products take no time: their factor is 0; give it what they take over the peak's, as in 1.5"};

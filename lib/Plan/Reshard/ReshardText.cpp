@@ -7,17 +7,9 @@
 
 #include "braid/Plan/Reshard/ReshardFile.h"
 #include "braid/Plan/Support/Json.h"
-
-#include <array>
-#include <cstdio>
+#include "braid/Plan/Support/Text.h"
 
 namespace braid::plan {
-
-static std::string number(double value) {
-  std::array<char, 32> buffer;
-  std::snprintf(buffer.data(), buffer.size(), "%.6g", value);
-  return buffer.data();
-}
 
 static std::string padded(const std::string &text, size_t width) {
   return text.size() < width ? text + std::string(width - text.size(), ' ') : text + " ";
@@ -46,7 +38,7 @@ static std::string printSteps(const ReshardPlan &plan, int mostMessages) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const ReshardStep &step = plan.steps[i];
     text += padded("  " + std::to_string(i + 1), 5) + padded(std::to_string(step.bytes) + " bytes", 22) +
-            padded(number(step.time * 1e6) + " us", 16) + step.str() + "\n";
+            padded(decimal(step.time * 1e6) + " us", 16) + step.str() + "\n";
     if (step.exchange.messages.empty() || mostMessages < 1)
       continue;
     text += "       round  from -> to    bytes           of the sender's buffer  to the receiver's\n";
@@ -79,15 +71,15 @@ std::string printReshard(const ReshardPlan &plan, int mostMessages) {
   std::string text = "source           " + plan.source.str() + "\ndestination      " + plan.destination.str() + "\n";
   text += "bytes            " + std::to_string(plan.bytes()) + " over all links\n";
   ReshardPlan back = adjoint(plan);
-  text += "time forwards    " + number(plan.time() * 1e6) + " us; " + number(blockingTime(plan) * 1e6) +
+  text += "time forwards    " + decimal(plan.time() * 1e6) + " us; " + decimal(blockingTime(plan) * 1e6) +
           " us if every message blocks both its ends\n";
-  text += "time backwards   " + number(back.time() * 1e6) + " us; " + number(blockingTime(back) * 1e6) +
+  text += "time backwards   " + decimal(back.time() * 1e6) + " us; " + decimal(blockingTime(back) * 1e6) +
           " us if every message blocks both its ends\n";
   text += "busiest sender   " + std::to_string(busiestSent(plan)) + " bytes\n";
   if (!isPartial(plan)) {
     LeaderBroadcast leader = leaderBroadcast(plan);
     text += "leader+broadcast " + std::to_string(leader.bytes) + " bytes over all links, busiest sender " +
-            std::to_string(leader.busiestSent) + " bytes, " + number(leader.time * 1e6) + " us\n";
+            std::to_string(leader.busiestSent) + " bytes, " + decimal(leader.time * 1e6) + " us\n";
   }
   text += "forwards\n" + printSteps(plan, mostMessages);
   return text + "backwards (adjoint)\n" + printSteps(back, mostMessages);

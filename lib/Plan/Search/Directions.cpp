@@ -12,6 +12,7 @@
 
 #include "Periodic.h"
 #include "SearchLimits.h"
+#include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
 
@@ -338,7 +339,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
         " micro-batches before the one after the next begins; choose fewer updates, so that a window is longer"};
   if (result.schedule.rows.empty())
     return Error{"no stream in " + std::to_string(directions) + " directions fits into a memory of " +
-                 std::to_string(options.maxMemory) + " per rank; allow more"};
+                 decimal(options.maxMemory) + " per rank; allow more"};
   return verified(std::move(result));
 }
 

@@ -10,6 +10,7 @@
 #include "ListScheduler.h"
 #include "SearchLimits.h"
 #include "braid/Plan/Schedule/Generators.h"
+#include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
 #include <functional>
@@ -212,7 +213,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   }
   result.evaluated = evaluated;
   if (result.value == unknown)
-    return Error{"no schedule of this pipeline fits into a memory of " + std::to_string(options.maxMemory) +
+    return Error{"no schedule of this pipeline fits into a memory of " + decimal(options.maxMemory) +
                  " per rank; allow more, or place fewer stages on a rank"};
   return result;
 }

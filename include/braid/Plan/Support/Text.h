@@ -18,6 +18,9 @@ namespace braid::plan {
 /// Without blanks and tabs at both ends.
 std::string_view trim(std::string_view text);
 
+/// Up to six digits that count: 60000, 0.125, 1.5e+09.
+std::string decimal(double value);
+
 /// 16 hex digits.
 std::string hex(uint64_t value);
 
