@@ -22,7 +22,7 @@ Status useCurves(PlannerProblem &problem, const std::vector<FittedCurve> &curves
     auto at = std::find(names.begin(), names.end(), fitted.unit);
     if (at == names.end())
       return Error{"there is a curve of unit '" + fitted.unit + "', and no component of this name" +
-                   suggest(fitted.unit, names)};
+                   suggest(fitted.unit, names) + ". The unit of a curve is a component's name"};
     PlannerComponent &component = problem.components[at - names.begin()];
     if (!component.curves.emplace(std::pair{fitted.tp, fitted.cp}, fitted.curve).second)
       return Error{"component '" + component.name + "' has a curve at tp " + std::to_string(fitted.tp) + ", cp " +
