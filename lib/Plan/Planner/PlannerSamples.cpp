@@ -21,8 +21,9 @@ Status useCurves(PlannerProblem &problem, const std::vector<FittedCurve> &curves
   for (const FittedCurve &fitted : curves) {
     auto at = std::find(names.begin(), names.end(), fitted.unit);
     if (at == names.end())
-      return Error{"there is a curve of unit '" + fitted.unit + "', and no component of this name" +
-                   suggest(fitted.unit, names) + ". The unit of a curve is a component's name"};
+      return Error{"there is a curve of unit '" + fitted.unit +
+                   "'; a unit must be a component's name, and no component has " + "this one" +
+                   suggest(fitted.unit, names)};
     PlannerComponent &component = problem.components[at - names.begin()];
     if (!component.curves.emplace(std::pair{fitted.tp, fitted.cp}, fitted.curve).second)
       return Error{"component '" + component.name + "' has a curve at tp " + std::to_string(fitted.tp) + ", cp " +
