@@ -66,6 +66,7 @@ refused "comes twice" "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/
 echo 0F1,6 > "$work/durations"
 refused "0F1 is not in the table" "$sim" simulate --kind gpipe -p 1 -m 1 --durations "$work/durations"
 refused "did you mean 'llm'" "$sim" draw --component vision:0:lmm --component llm:1
+refused "'llm' of its readers comes twice" "$sim" draw --component vision:0:llm,llm --component llm:1
 refused "is no component" "$sim" draw --component vision
 
 printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' > "$work/bad.csv"
@@ -89,6 +90,13 @@ refused "--ranks lacks its value" "$sim" simulate -p
 refused "'010' is no whole number" "$sim" simulate -p 010
 refused "--forwards: '' is no number" "$sim" simulate --forwards 1,,2,3
 refused "--chunks is read only for --kind interleaved or looped_bfs" "$sim" simulate --chunks 3
+refused "is there already" "$sim" verify --table "$work/1f1b.csv" --edge 0:1
+refused "frozen already" "$sim" verify --table "$work/1f1b.csv" --frozen 0,0
+refused "it is a folder" "$sim" verify --table "$work"
+refused "it is a pipe, a device" "$sim" verify --table /dev/zero
+refused "there is no folder" "$sim" draw -o "$work/none/picture"
+timeout 1 "$sim" search -p 1024 -m 1024 > "$work/out" 2> "$work/err" || true
+expect "minutes; fewer --evaluations" "$work/err"
 refused "is no edge" "$sim" verify --table "$work/1f1b.csv" --edge 0:2x
 refused "more than the 1 that a forward makes" "$sim" simulate --kind zb_h1 --kept 5
 

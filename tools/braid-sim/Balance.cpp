@@ -11,7 +11,6 @@
 #include "braid/Plan/Balance/SampleManifest.h"
 #include "braid/Plan/Support/Json.h"
 
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <numeric>
@@ -165,11 +164,7 @@ static void announce(const Options &options) {
                draws * (4e-8 * cells * evaluations + 1.2e-10 * count * count);
   }
   seconds *= static_cast<double>(options.files.size());
-  if (seconds > 60)
-    std::fprintf(stderr,
-                 "braid-sim: this takes some %.0f minutes; fewer --microbatches, --samples, --rounds, --evaluations or "
-                 "--draws shorten it\n",
-                 std::ceil(seconds / 60));
+  sim::announce(seconds, "--microbatches, --samples, --rounds, --evaluations or --draws");
 }
 
 static Status run(const Options &options) {
@@ -275,12 +270,13 @@ void addBalance(CLI::App &app) {
       ->check(sim::integerFrom(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--manifest", options->manifest, "Write the step's manifest to this file, as JSON")
-      ->check(sim::named());
+      ->check(sim::outputFile());
   command->add_flag("--tables", options->writeTables, "Print the tables of docs/Balancing.md for these files instead");
   command->add_option("--draws", tables.draws, "Steps that the tables are means of")
       ->check(sim::integerFrom(1, 1000000))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  command->add_option("-o,--output", options->output, "File to write; standard output without")
+      ->check(sim::outputFile());
   auto writesTables = [options = options.get()] { return options->writeTables; };
   command.readOnlyIf({"--step", "--format", "--manifest", "--aim"}, "without --tables",
                      [writesTables] { return !writesTables(); });

@@ -127,6 +127,11 @@ static std::string timeTable(const std::vector<SetMeans> &sets) {
   return text;
 }
 
+/// Of something that may be even already: "-".
+static std::string timesSmaller(double before, double after) {
+  return after > 0 ? format("%.1f", before / after) : std::string("-");
+}
+
 static std::string variationTable(const std::vector<SetMeans> &sets) {
   std::string text = "| set | random | DistTrain-like | even | shortest | draws without a large sample | deviation of "
                      "even, times smaller |\n|---|---|---|---|---|---|---|\n";
@@ -140,8 +145,8 @@ static std::string variationTable(const std::vector<SetMeans> &sets) {
     if (set.whole.draws) {
       text += " ";
       for (bool language : {false, true})
-        text += format(language ? " / %.1f" : "%.1f", set.whole.of(set.whole.deviation, Method::DistTrain, language) /
-                                                          set.whole.of(set.whole.deviation, Method::Even, language));
+        text += (language ? " / " : "") + timesSmaller(set.whole.of(set.whole.deviation, Method::DistTrain, language),
+                                                       set.whole.of(set.whole.deviation, Method::Even, language));
     }
     text += " |\n";
   }

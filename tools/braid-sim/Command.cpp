@@ -10,6 +10,7 @@
 #include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -66,6 +67,12 @@ static plan::Status attempt(const std::function<plan::Status()> &run) {
   if (!std::cout.flush() || std::fflush(stdout) != 0)
     return plan::Error{"cannot write to standard output; check that it is open and its disk has room"};
   return {};
+}
+
+void sim::announce(double seconds, const std::string &shorter) {
+  if (seconds > 60)
+    std::fprintf(stderr, "braid-sim: this takes some %.0f minutes; fewer %s shorten it\n", std::ceil(seconds / 60),
+                 shorter.c_str());
 }
 
 static int fail(const std::string &message) {

@@ -67,6 +67,9 @@ private:
 /// Runs the tool: every error is one line that begins with "braid-sim: error:", and exit status 1.
 int parseAndRun(CLI::App &app, int argc, char **argv);
 
+/// Says how long it takes, before it begins, if that is minutes. `shorter` are the options that shorten it.
+void announce(double seconds, const std::string &shorter);
+
 /// The whole file. `what` names it in the error: "table", "plan".
 plan::Result<std::string> readFile(const std::string &what, const std::string &path);
 /// Writes to standard output if the path is empty or "-".

@@ -47,7 +47,8 @@ void addConvert(CLI::App &app) {
       ->add_option("--to", options->to, "compute, pytorch (compute, refused if it cannot be loaded), messages or full")
       ->check(sim::oneOf({"compute", "pytorch", "messages", "full"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  command->add_option("-o,--output", options->output, "File to write; standard output without")
+      ->check(sim::outputFile());
   command.readOnlyIf({"--edge", "--frozen", "--component"}, "without --table, or with --to messages or full",
                      [options = options.get()] {
                        return !options->input.hasTable() || options->to == "messages" || options->to == "full";

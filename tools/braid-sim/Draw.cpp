@@ -54,7 +54,8 @@ void addDraw(CLI::App &app) {
   command->add_option("--format", options->format, "text, grid, svg, trace (Chrome, Perfetto) or html")
       ->check(sim::oneOf({"text", "grid", "svg", "trace", "html"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  command->add_option("-o,--output", options->output, "File to write; standard output without")
+      ->check(sim::outputFile());
   command->add_option("--title", options->draw.title, "Title of the picture");
   command->add_option("--width", options->draw.width, "Pixels of the time axis")->check(sim::integerFrom(50, 100000));
   command->add_option("--columns", options->draw.columns, "Characters of a text timeline")

@@ -7,6 +7,8 @@
 
 #include "Command.h"
 
+#include "braid/Plan/Support/Files.h"
+
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -15,6 +17,8 @@
 using namespace braid;
 
 plan::Result<std::string> sim::readFile(const std::string &what, const std::string &path) {
+  if (plan::Status status = plan::checkRegularFile(path); !status)
+    return plan::Error{status.error()};
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file && file.peek() == std::ifstream::traits_type::eof() && file.eof() && !file.bad())

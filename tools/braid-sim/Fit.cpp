@@ -42,6 +42,7 @@ void addFit(CLI::App &app) {
   sim::Command command(app, "fit", "Fit T(x) = a x^2 + b x + c to timed units; docs/Costs.md, section 3",
                        {"fit --profile profile.json -o curves.json"});
   command->add_option("--profile", options->profile, "JSON file of profiles")->required()->check(sim::named());
-  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  command->add_option("-o,--output", options->output, "File to write; standard output without")
+      ->check(sim::outputFile());
   command.onRun(options, run);
 }

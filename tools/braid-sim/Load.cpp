@@ -54,12 +54,17 @@ static Result<PlannedSchedule> loadTable(const Input &input, const std::vector<C
     if (stage >= pipeline.numStages())
       return Error{"--frozen names stage " + std::to_string(stage) + ", and " + input.table + " has " +
                    std::to_string(pipeline.numStages()) + "; number them from 0"};
+    if (!pipeline.stages[stage].trains)
+      return Error{"--frozen names stage " + std::to_string(stage) + ", which is frozen already; leave it out"};
     pipeline.stages[stage].backward = pipeline.stages[stage].trains = false;
   }
   for (const std::string &edge : input.edges) {
     int from = -1, to = -1, end = 0;
     if (std::sscanf(edge.c_str(), "%9d:%9d%n", &from, &to, &end) != 2 || static_cast<size_t>(end) != edge.size())
       return Error{"--edge '" + edge + "' is no edge; write FROM:TO as in 0:2"};
+    if (std::any_of(pipeline.edges.begin(), pipeline.edges.end(),
+                    [&](const Edge &other) { return other.from == from && other.to == to; }))
+      return Error{"--edge " + edge + " is there already; neighbours have one, and a second changes nothing"};
     pipeline.edges.push_back({static_cast<int>(pipeline.edges.size()), from, to, true});
   }
   for (Edge &edge : pipeline.edges)

@@ -163,7 +163,7 @@ void addPlan(CLI::App &app) {
   command->add_option("--curves", options->curves, "Curves that fit printed, for components of their units' names")
       ->check(sim::named());
   command->add_option("-o,--output", options->output, "Write the chosen plan.yaml here; - is standard output")
-      ->check(sim::named());
+      ->check(sim::outputFile());
   command->add_option("--keep", options->keep, "Plans to print")
       ->check(sim::integerFrom(1, 100))
       ->capture_default_str();

@@ -48,7 +48,7 @@ void addReshard(CLI::App &app) {
       ->required()
       ->check(sim::named());
   command->add_option("--json", options->json, "Write the plan with all slices to this file; - instead of the table")
-      ->check(sim::named());
+      ->check(sim::outputFile());
   command->add_option("--messages", options->messages, "Messages to print of each exchange")
       ->check(sim::integerFrom(0, std::numeric_limits<int>::max()))
       ->capture_default_str();

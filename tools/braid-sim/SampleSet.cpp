@@ -174,6 +174,9 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
     work += std::accumulate(loads.begin(), loads.end(), 0.0);
   for (const StepComponent &component : set.model.components)
     work += component.constant;
+  if (work > mostOfANumber)
+    return Error{"the samples of " + path + " cost more than " + std::to_string(int64_t(mostOfANumber)) +
+                 " in all; write the costs in a larger unit"};
   if (work == 0)
     return Error{"the samples of " + path +
                  " take no time; give --encoder-cost or --language-cost a part above 0, and "

@@ -27,6 +27,14 @@ struct Options {
 /// How far above the lower bound, in percent. Where nothing takes time there is nothing above it.
 static double gap(double value, double bound) { return value > bound ? 100 * (value / bound - 1) : 0; }
 
+/// A simulated action takes about 0.1 us.
+static void announce(const Options &options, double stages) {
+  if (options.search.seconds < 0)
+    sim::announce(3e-7 * stages * options.input.request.microbatches *
+                      static_cast<double>(options.search.maxEvaluations),
+                  "--evaluations, --ranks or --microbatches, or --seconds,");
+}
+
 static Status run(const Options &options) {
   if (options.directions > 0) {
     const ScheduleRequest &request = options.input.request;
@@ -38,6 +46,7 @@ static Status run(const Options &options) {
     for (const StageCost &cost : costs->stages)
       if (!(cost.forward > 0 && cost.input > 0 && cost.weight > 0))
         return Error{"--directions needs durations of forward, input gradient and weight gradient above 0"};
+    announce(options, request.ranks);
     Result<DirectionsResult> found = searchDirections(request.ranks, options.directions, request.microbatches,
                                                       request.updates, *costs, options.search);
     if (!found)
@@ -58,6 +67,7 @@ static Status run(const Options &options) {
   Result<CostModel> costs = sim::costsOf(options.input, *planned);
   if (!costs)
     return Error{costs.error()};
+  announce(options, planned->pipeline.numStages());
   if (options.input.request.kind == "amdp" || options.input.request.kind == "amdp_split") {
     Result<BlockResult> found = searchAmdpBlock(options.input.request.ranks, *costs, options.search);
     if (!found)
@@ -114,7 +124,8 @@ void addSearch(CLI::App &app) {
   sim::addChoice<Objective>(command.operator->(), "--objective", options->search.objective,
                             "makespan, or span of the longest rank",
                             {{"makespan", Objective::Makespan}, {"span", Objective::Span}});
-  command->add_option("-o,--output", options->output, "File to write; standard output without")->check(sim::named());
+  command->add_option("-o,--output", options->output, "File to write; standard output without")
+      ->check(sim::outputFile());
   // Stages in several directions keep their activations, on links of their own.
   auto isStream = [options = options.get()] { return options->directions > 0; };
   auto isAmdp = [options = options.get()] {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 
@@ -69,6 +70,21 @@ CLI::Validator sim::integerFrom(int64_t low, int64_t high) {
 
 CLI::Validator sim::named() {
   return CLI::Validator([](const std::string &text) { return text.empty() ? "it is empty; name one" : ""; }, "");
+}
+
+CLI::Validator sim::outputFile() {
+  auto check = [](const std::string &text) -> std::string {
+    if (text.empty())
+      return "it is empty; name one";
+    std::error_code error;
+    const std::filesystem::path path(text), folder = path.parent_path();
+    if (std::filesystem::is_directory(path, error))
+      return "'" + text + "' is a folder; name a file";
+    return folder.empty() || std::filesystem::is_directory(folder, error)
+               ? ""
+               : "there is no folder '" + folder.string() + "'; make it first";
+  };
+  return CLI::Validator(check, "");
 }
 
 CLI::Validator sim::oneOf(std::vector<std::string> words) {

@@ -34,6 +34,8 @@ CLI::Validator share();
 CLI::Validator integerFrom(int64_t low, int64_t high);
 /// A file, column or name: an empty text is a shell variable that was not set.
 CLI::Validator named();
+/// A file to write, or "-": its folder is there before hours are spent on what it is to hold.
+CLI::Validator outputFile();
 CLI::Validator oneOf(std::vector<std::string> words);
 
 /// A list of values, "1,2,3" or several words. Each is checked.

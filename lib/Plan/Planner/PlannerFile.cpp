@@ -66,8 +66,12 @@ static PlannerComponent readComponent(const std::string &name, const YAML::Node 
       if (!value.IsSequence() || value.size() == 0)
         yaml::fail(value, of + " must be a list of module patterns, and is " +
                               (value.IsSequence() ? "empty" : yaml::kindOf(value)));
-      for (const YAML::Node &pattern : value)
-        component.modules.push_back(yaml::textOf(pattern, "a module pattern of " + what));
+      for (const YAML::Node &pattern : value) {
+        std::string text = yaml::textOf(pattern, "a module pattern of " + what);
+        if (std::find(component.modules.begin(), component.modules.end(), text) != component.modules.end())
+          yaml::fail(pattern, "the module pattern '" + text + "' comes twice in " + what + "; leave one out");
+        component.modules.push_back(text);
+      }
     } else if (entry == "curves") {
       if (!value.IsSequence())
         yaml::fail(value, of + " must be a list, and is " + yaml::kindOf(value));
@@ -155,8 +159,11 @@ static std::vector<std::string> namesOf(const YAML::Node &node, const std::strin
   if (!node.IsSequence() || node.size() == 0)
     yaml::fail(node, what + "s must be a list of names, as in [" + choices.front() + "], and is " + yaml::kindOf(node));
   std::vector<std::string> names;
-  for (const YAML::Node &name : node)
+  for (const YAML::Node &name : node) {
     names.push_back(yaml::choiceOf(name, what, choices));
+    if (std::find(names.begin(), names.end() - 1, names.back()) != names.end() - 1)
+      yaml::fail(name, "'" + names.back() + "' comes twice; leave one out");
+  }
   return names;
 }
 

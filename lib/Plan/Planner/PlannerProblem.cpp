@@ -20,6 +20,15 @@ Status PlannerProblem::check() const {
     if (!(component.segments > 0))
       return Error{"component '" + component.name + "' has " + decimal(component.segments) +
                    " segments in a sample; give a positive number"};
+    // A curve that no layout has would be read by none.
+    for (const auto &[layout, curve] : component.curves) {
+      auto [tp, cp] = layout;
+      auto isPower = [](int size) { return size > 0 && (size & (size - 1)) == 0; };
+      if (!isPower(tp) || !isPower(cp) || int64_t(tp) * cp > devices)
+        return Error{"component '" + component.name + "' has a curve at tp " + std::to_string(tp) + ", cp " +
+                     std::to_string(cp) + ", which no layout has: both are powers of two, on " +
+                     std::to_string(devices) + " devices together; leave it out"};
+    }
   }
   if (batch < 1 || devices < 1)
     return Error{"there are " + std::to_string(batch) + " samples and " + std::to_string(devices) +

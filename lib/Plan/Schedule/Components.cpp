@@ -42,8 +42,10 @@ Result<Component> Component::parse(std::string_view text) {
   };
   Component component;
   std::vector<std::string_view> fields = split(text, ':');
-  if (fields.size() < 2 || fields.size() > 4 || fields[0].empty())
+  if (fields.size() < 2 || fields.size() > 4)
     return fail("it has " + std::to_string(fields.size()) + " field(s)");
+  if (fields[0].empty() || trim(fields[0]) != fields[0])
+    return fail("its name is empty, or has blanks around it");
   component.name = fields[0];
   for (std::string_view range : split(fields[1], ',')) {
     size_t dash = range.find('-');
@@ -55,22 +57,32 @@ Result<Component> Component::parse(std::string_view text) {
     for (int rank = *first; rank != *last + step; rank += step)
       component.ranks.push_back(rank);
   }
-  for (std::string_view reader : split(fields.size() > 2 ? fields[2] : std::string_view(), ',')) {
+  // A last component has no readers, and may have flags.
+  std::vector<std::string_view> readers, flags;
+  if (fields.size() > 2 && !fields[2].empty())
+    readers = split(fields[2], ',');
+  if (fields.size() > 3)
+    flags = split(fields[3], ',');
+  for (const auto *list : {&readers, &flags})
+    for (auto entry = list->begin(); entry != list->end(); ++entry)
+      if (entry->empty() || std::find(list->begin(), entry, *entry) != entry)
+        return fail((entry->empty() ? "an entry" : "'" + std::string(*entry) + "'") + " of its " +
+                    (list == &flags ? "flags" : "readers") + (entry->empty() ? " is empty" : " comes twice"));
+  for (std::string_view reader : readers) {
     size_t at = reader.find('@');
     std::optional<int> stage = at == std::string_view::npos ? 0 : numberIn(reader.substr(at + 1));
     if (!stage)
       return fail("'" + std::string(reader) + "' names no stage behind '@'");
-    if (!reader.empty())
-      component.readers.push_back({std::string(reader.substr(0, at)), *stage});
+    component.readers.push_back({std::string(reader.substr(0, at)), *stage});
   }
-  for (std::string_view flag : split(fields.size() > 3 ? fields[3] : std::string_view(), ',')) {
+  for (std::string_view flag : flags) {
     if (flag == "frozen")
       component.trains = false;
     else if (flag == "defers")
       component.defers = true;
     else if (flag == "lanes")
       component.lanes = true;
-    else if (!flag.empty())
+    else
       return fail("unknown flag '" + std::string(flag) + "'" +
                   suggest(std::string(flag), {"frozen", "defers", "lanes"}));
   }

@@ -563,6 +563,10 @@ TEST(Planner, BadInputIsLocated) {
   EXPECT_TRUE(says(component("hidden: 96.5, heads: 12"), "hidden of component 'a' must be a whole number"));
   EXPECT_TRUE(says(component("hidden: 96, heads: 12, segments: 0"), "segments of component 'a' is 0"));
   EXPECT_TRUE(says(component("hidden: 96, heads: 12, modules: []"), "modules of component 'a'"));
+  EXPECT_TRUE(says(component("hidden: 96, heads: 12, modules: [b, b]"), "the module pattern 'b' comes twice"));
+  EXPECT_TRUE(says(component("hidden: 96, heads: 12, curves: [{tp: 3, b: 1}]"),
+                   "component 'a' has a curve at tp 3, cp 1, which no layout has"));
+  EXPECT_TRUE(says(error("limits: {schedules: [1f1b, 1f1b]}"), "m.yaml:1:28: '1f1b' comes twice"));
   EXPECT_TRUE(says(component("hidden: 96, heads: 12, curves: [{tp: 2}]"), "m.yaml:2:64: a curve without time"));
   EXPECT_TRUE(says(component("hidden: 96, heads: 12, curves: [{b: 1}, {tp: 1, b: 2}]"),
                    "m.yaml:2:72: a second curve at tp 1, cp 1"));

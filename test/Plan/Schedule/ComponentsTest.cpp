@@ -50,8 +50,9 @@ TEST(Components, TextNamesRanksReadersAndFlags) {
   EXPECT_FALSE(vision.trains);
   EXPECT_TRUE(vision.defers);
   EXPECT_EQ(must(Component::parse("llm:3-0")).ranks, (std::vector<int>{3, 2, 1, 0}));
-  for (const char *text : {"", "llm", ":0", "llm:", "llm:a", "llm:0-", "llm:-1", "llm:0:x@y", "llm:0::fast",
-                           "a:0:b:c:d", "llm:99999999999999"})
+  for (const char *text :
+       {"", "llm", ":0", "llm:", "llm:a", "llm:0-", "llm:-1", "llm:0:x@y", "llm:0::fast", "a:0:b:c:d",
+        "llm:99999999999999", "a:0::", "a:0:b,", "a:0:b,b", "a:0:b:frozen,frozen", " a:0", "a:0:b:,frozen"})
     EXPECT_FALSE(Component::parse(text)) << text;
   EXPECT_NE(Component::parse("llm:0::frosen").error().find("did you mean 'frozen'"), std::string::npos);
 }
