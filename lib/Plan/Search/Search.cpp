@@ -212,6 +212,8 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
       result = std::move(starts[at]);
   }
   result.evaluated = evaluated;
+  if (result.value == unknown && !parts)
+    offer(oneByOne(pipeline, scheduler, 0));
   if (result.value == unknown)
     return Error{"no schedule of this pipeline fits into a memory of " + decimal(options.maxMemory) +
                  " per rank; allow more, or place fewer stages on a rank"};

@@ -262,6 +262,10 @@ TEST(Search, RefusesMemoryThatHoldsNothing) {
   Result<SearchResult> found = searchSchedule(Pipeline::chain(2, 2), costs, {.maxMemory = 0.5, .maxEvaluations = 10});
   ASSERT_FALSE(found);
   EXPECT_NE(found.error().find("memory of 0.5"), std::string::npos) << found.error();
+  // One micro-batch at a time fits where any does, however few schedules are tried.
+  Result<DirectionsResult> one = searchDirections(4, 2, 8, 1, costs, {.maxMemory = 1, .maxEvaluations = 10});
+  ASSERT_TRUE(one) << one.error();
+  EXPECT_EQ(one->peakActivation, 1);
 }
 
 TEST(Search, AnyNumberOfDirections) {
