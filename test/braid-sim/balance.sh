@@ -80,6 +80,10 @@ expect "the slowest, 0, takes $shortest;" "$work/out"
 printf 'vision_tokens,image_count,text_tokens\n512,0,9\n' > "$work/none.csv"
 refused "none.csv:2 has '0' in column 'image_count'" "$sim" balance "$work/none.csv"
 rm "$work/none.csv"
+# Named twice.
+refused "two encoders have the rows of column 'audio_rows'" "$sim" balance "$work/s.csv" --encoder audio_rows --encoder audio_rows
+refused "column 'vision_tokens' is an encoder's" "$sim" balance "$work/s.csv" --text vision_tokens
+refused "is given twice" "$sim" balance "$work/s.csv" "$work/s.csv"
 # More micro-batches than samples, work of minutes, and launches that outweigh all samples: the paper has fewer of them.
 refused "4 samples leave 4092 of 4096 micro-batches empty" "$sim" balance "$work/s.csv" -m 4096 -n 4
 timeout 2 "$sim" balance "$work/s.csv" -m 4096 -n 4096 --rounds 100000 > "$work/out" 2> "$work/err" || true

@@ -82,6 +82,7 @@ refused "no directions" "$sim" convert --kind chimera --to pytorch
 refused "did you mean 'simulate'" "$sim" simulat
 refused "simulate has no option '--lateny'; did you mean '--latency'" "$sim" simulate --lateny 3
 refused "'--links', which is one of draw, simulate" "$sim" search --links serial
+refused "no option '--version' before the subcommand" "$sim" --version
 refused "--ranks stands before the subcommand" "$sim" --ranks 4 simulate
 refused "nothing of simulate takes '1f1b'" "$sim" simulate 1f1b
 refused "did you mean 'interleaved'" "$sim" simulate --kind interlaved

@@ -11,6 +11,7 @@
 #include "braid/Plan/Balance/SampleManifest.h"
 #include "braid/Plan/Support/Json.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <numeric>
@@ -173,6 +174,9 @@ static Status run(const Options &options) {
       return Error{std::to_string(count) + " samples leave " + std::to_string(options.tables.microbatches - count) +
                    " of " + std::to_string(options.tables.microbatches) + " micro-batches empty; choose at most " +
                    std::to_string(count) + " with --microbatches, or more with --samples"};
+  for (auto file = options.files.begin(); file != options.files.end(); ++file)
+    if (std::find(options.files.begin(), file, *file) != file)
+      return Error{*file + " is given twice; leave one out"};
   announce(options);
   if (options.writeTables) {
     Result<std::string> text = sim::balanceTables(options.files, options.samples, options.tables);

@@ -104,8 +104,14 @@ static std::string noSubcommand(const CLI::App &root, const std::string &word) {
   std::vector<std::string> names;
   for (const CLI::App *command : root.get_subcommands({}))
     names.push_back(command->get_name());
+  for (const CLI::App *command : root.get_subcommands({})) {
+    std::vector<std::string> options = longNames(*command);
+    if (std::find(options.begin(), options.end(), word) != options.end())
+      return word + " stands before the subcommand; write it behind, as in braid-sim " + command->get_name() + " " +
+             word;
+  }
   if (word.starts_with("-"))
-    return word + " stands before the subcommand; write it behind, as in braid-sim simulate " + word;
+    return "there is no option '" + word + "' before the subcommand; see braid-sim --help";
   return "there is no subcommand '" + word + "'" + plan::suggest(word, names);
 }
 

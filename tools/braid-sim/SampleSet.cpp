@@ -16,6 +16,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 using namespace braid;
@@ -115,6 +116,13 @@ Result<sim::SampleSet> sim::loadSamples(const std::string &path, const SampleOpt
   if (!table)
     return Error{table.error()};
   size_t encoders = options.encoders.size();
+  std::set<std::string> columns;
+  for (const std::string &spec : options.encoders)
+    if (std::string column = spec.substr(0, spec.find('/')); !columns.insert(column).second)
+      return Error{"two encoders have the rows of column '" + column + "'; name another with --encoder"};
+  if (columns.count(options.text))
+    return Error{"column '" + options.text + "' is an encoder's, whose rows the language model reads already; name " +
+                 "another with --text, or '' for none"};
   std::vector<double> language(table->rows.size());
   std::vector<int> layers;
   auto addComponent = [&](const std::string &name, const CostCurve &cost, const std::vector<double> &rows,
