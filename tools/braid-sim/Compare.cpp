@@ -29,8 +29,8 @@ static void print(const ComparedSchedule &row) {
 }
 
 static Status run(const Options &options) {
-  // Chains and folded pipelines are searched; a simulated action takes about 0.1 us.
-  sim::announce(9e-7 * options.request.ranks * options.request.microbatches *
+  // Chains, folded pipelines and two directions are searched; a simulated action takes about 0.1 us.
+  sim::announce(12e-7 * options.request.ranks * options.request.microbatches *
                     static_cast<double>(options.request.evaluations),
                 "--evaluations, --ranks or --microbatches");
   Result<std::vector<ComparedSchedule>> rows = compareSchedules(options.request);

@@ -219,9 +219,27 @@ static Status searchStep(DirectionsResult &result, const Pipeline &flat, const C
       known.push_back(unroll(flat, *pattern));
       known.back().name = "a pattern";
     }
-  Result<SearchResult> found = searchSchedule(flat, flatCosts, options, known);
-  if (!found)
-    return Error{found.error()};
+  // If any memory will do, 1F1B's may do as well.
+  Result<SearchResult> found = Error{""};
+  int64_t evaluated = 0;
+  if (options.maxMemory < 0) {
+    SearchOptions lean = options;
+    lean.maxEvaluations = std::max<int64_t>(1, options.maxEvaluations / 2);
+    for (const StageCost &cost : flatCosts.stages)
+      lean.maxMemory = std::max(lean.maxMemory, ranks * cost.activation);
+    found = searchSchedule(flat, flatCosts, lean, known);
+    evaluated = found ? found->evaluated : 0;
+    result.lowerBound = lowerBound(flat, flatCosts, options);
+  }
+  if (!found || found->value > result.lowerBound + 1e-9) {
+    Result<SearchResult> rest = searchSchedule(flat, flatCosts, options, known);
+    if (!rest)
+      return Error{rest.error()};
+    result.lowerBound = rest->lowerBound;
+    evaluated += rest->evaluated;
+    if (!found || rest->value < found->value - 1e-9)
+      found = std::move(rest);
+  }
   Result<Timeline> timeline = simulate(flat, found->schedule, flatCosts);
   if (!timeline)
     return Error{timeline.error()};
@@ -229,8 +247,7 @@ static Status searchStep(DirectionsResult &result, const Pipeline &flat, const C
   unflatten(pipeline, result.schedule);
   addWindows(pipeline, result.schedule, *timeline, 1);
   result.blockTime = found->value;
-  result.lowerBound = found->lowerBound;
-  result.evaluated = found->evaluated;
+  result.evaluated = evaluated;
   result.peakActivation = *std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end());
   result.origin = found->origin;
   return {};

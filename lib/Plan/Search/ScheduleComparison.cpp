@@ -7,7 +7,7 @@
 
 #include "braid/Plan/Search/ScheduleComparison.h"
 #include "braid/Plan/Schedule/Kinds.h"
-#include "braid/Plan/Search/Search.h"
+#include "braid/Plan/Search/Directions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -88,6 +88,56 @@ static ComparedSchedule generated(const ScheduleComparison &request, const std::
   return row;
 }
 
+enum class Searched { Chain, Folded, TwoDirections };
+
+/// An error if there is no such pipeline; a generated kind then has the reason.
+static Result<ComparedSchedule> searched(const ScheduleComparison &request, Searched how) {
+  ComparedSchedule row;
+  row.name = "searched";
+  row.stages = how == Searched::Folded ? 2 : 1;
+  row.copies = how == Searched::TwoDirections ? 2 : 1;
+  const char *kind = how == Searched::Chain ? "1f1b" : how == Searched::Folded ? "zb_v" : "chimera";
+  Result<PlannedSchedule> planned =
+      makeSchedule({.kind = kind, .ranks = request.ranks, .microbatches = request.microbatches},
+                   {.messages = false, .update = false});
+  if (!planned)
+    return Error{planned.error()};
+  SearchOptions options{.maxEvaluations = request.evaluations, .seed = request.seed};
+  if (request.maxMemory >= 0) {
+    options.maxMemory = request.maxMemory - request.state * row.copies;
+    if (options.maxMemory < 0) {
+      row.refused = "the weights alone do not fit";
+      return row;
+    }
+  }
+  CostModel costs = costsOf(request, planned->pipeline);
+  Pipeline pipeline = planned->pipeline;
+  Result<Schedule> schedule = Error{""};
+  if (how == Searched::TwoDirections) {
+    if (Result<DirectionsResult> found = searchDirections(request.ranks, 2, request.microbatches, 1, costs, options)) {
+      pipeline = found->pipeline;
+      schedule = std::move(found->schedule);
+    } else
+      schedule = Error{found.error()};
+  } else if (Result<SearchResult> found = searchSchedule(pipeline, costs, options)) {
+    schedule = std::move(found->schedule);
+  } else
+    schedule = Error{found.error()};
+  if (!schedule) {
+    row.refused = schedule.error();
+    return row;
+  }
+  for (std::vector<Action> &actions : schedule->rows)
+    std::erase_if(actions, [](const Action &action) { return !isCompute(action.kind); });
+  Result<Timeline> timeline = simulate(pipeline, *schedule, costs);
+  if (!timeline)
+    return Error{timeline.error()};
+  row.step = timeline->makespan;
+  row.activations = mostOf(timeline->peakActivation);
+  complete(request, row);
+  return row;
+}
+
 Result<std::vector<ComparedSchedule>> compareSchedules(const ScheduleComparison &request) {
   if (Status status = check(request); !status)
     return Error{status.error()};
@@ -99,36 +149,9 @@ Result<std::vector<ComparedSchedule>> compareSchedules(const ScheduleComparison 
     for (int chunks : chunked ? std::vector<int>{2, 4} : std::vector<int>{2})
       rows.push_back(generated(request, kind.name, chunks));
   }
-  for (bool folded : {false, true}) {
-    if (request.evaluations < 1)
-      break;
-    ComparedSchedule row;
-    row.name = "searched";
-    row.stages = folded ? 2 : 1;
-    Result<PlannedSchedule> planned =
-        makeSchedule({.kind = folded ? "zb_v" : "1f1b", .ranks = request.ranks, .microbatches = request.microbatches},
-                     {.messages = false, .update = false});
-    if (!planned)
-      continue; // for the reason that its kind has
-    CostModel costs = costsOf(request, planned->pipeline);
-    double room = request.maxMemory < 0 ? -1 : request.maxMemory - request.state;
-    if (request.maxMemory >= 0 && room < 0) {
-      row.refused = "the weights alone do not fit";
-    } else if (Result<SearchResult> found =
-                   searchSchedule(planned->pipeline, costs,
-                                  {.maxMemory = room, .maxEvaluations = request.evaluations, .seed = request.seed});
-               !found) {
-      row.refused = found.error();
-    } else {
-      Result<Timeline> timeline = simulate(planned->pipeline, found->schedule, costs);
-      if (!timeline)
-        return Error{timeline.error()};
-      row.step = timeline->makespan;
-      row.activations = mostOf(timeline->peakActivation);
-      complete(request, row);
-    }
-    rows.push_back(std::move(row));
-  }
+  for (Searched how : {Searched::Chain, Searched::Folded, Searched::TwoDirections})
+    if (Result<ComparedSchedule> row = searched(request, how); row && request.evaluations > 0)
+      rows.push_back(std::move(*row));
   auto rank = [](const ComparedSchedule &row) { return !row.refused.empty() ? 2 : row.fits ? 0 : 1; };
   std::stable_sort(rows.begin(), rows.end(), [&](const ComparedSchedule &a, const ComparedSchedule &b) {
     return std::pair{rank(a), a.step} < std::pair{rank(b), b.step};

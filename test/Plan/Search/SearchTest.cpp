@@ -234,9 +234,9 @@ TEST(Search, AgreesWithBruteForceOnSmallPipelines) {
 
 // Joined components, with deferral too: what is found is right and no worse than 1F1B.
 TEST(Search, JoinedPipelines) {
-  for (const char *flags : {"", "defers"}) {
+  for (const char *flags : {"", ":defers"}) {
     std::vector<Component> components;
-    for (std::string text : {std::string("v:0-1:llm:") + flags, std::string("a:2:llm"), std::string("llm:3-4")}) {
+    for (std::string text : {std::string("v:0-1:llm") + flags, std::string("a:2:llm"), std::string("llm:3-4")}) {
       Result<Component> component = Component::parse(text);
       ASSERT_TRUE(component) << component.error();
       components.push_back(*component);
