@@ -240,12 +240,12 @@ void addBalance(CLI::App &app) {
       ->required()
       ->check(sim::named());
   sim::addSampleOptions(command, options->samples);
-  sim::addList(command.operator->(), "-n,--samples", tables.counts,
-               "Samples of a replica in a step; several for --tables", sim::integerFrom(1, 1 << 18));
+  sim::addList(command, "-n,--samples", tables.counts, "Samples of a replica in a step; several for --tables",
+               sim::integerFrom(1, 1 << 18));
   command->add_option("-m,--microbatches", tables.microbatches, "Micro-batches of the table")
       ->check(sim::integerFrom(1, 4096))
       ->capture_default_str();
-  sim::addChoice<Aim>(command.operator->(), "--aim", tables.balance.aim,
+  sim::addChoice<Aim>(command, "--aim", tables.balance.aim,
                       "Whose micro-batches are listed: even, or time for those of the shortest step",
                       {{"even", Aim::Even}, {"time", Aim::StepTime}});
   command

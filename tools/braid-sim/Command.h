@@ -43,6 +43,7 @@ public:
 
   /// Options are declared as with any CLI::App.
   CLI::App *operator->() const { return app; }
+  operator CLI::App *() const { return app; }
   CLI::Option *option(const std::string &name) const { return app->get_option(name); }
   std::vector<CLI::Option *> optionsOf(const std::string &group) const;
 

@@ -81,8 +81,7 @@ void sim::addInput(Command &command, Input &input, Reads reads) {
   command->add_option("-t,--table", input.table, "Read this CSV file instead: one row per rank, as PyTorch writes it")
       ->check(named());
   command->add_option("--edge", input.edges, "An edge FROM:TO besides those between neighbours, for --table");
-  addList(command.operator->(), "--frozen", input.frozen, "Stages without a backward, for --table",
-          integerFrom(0, most));
+  addList(command, "--frozen", input.frozen, "Stages without a backward, for --table", integerFrom(0, most));
   command.readOnlyIf({"--edge", "--frozen"}, "with --table", [&input] { return input.hasTable(); });
   command.readOnlyIf({"--kind", "--microbatches"}, "without --table", [&input] { return !input.hasTable(); });
   command.readOnlyIf({"--ranks"}, "without --table and --component",
@@ -129,8 +128,7 @@ void sim::addCosts(Command &command, Input &input, Reads reads) {
     command->add_option(names, value, help)->check(share())->capture_default_str()->group(costGroup);
   };
   auto perStage = [&](const char *name, const char *other, std::vector<double> &values) {
-    CLI::Option *list =
-        addList(command.operator->(), name, values, "Durations for each stage", numberFrom(0))->group(costGroup);
+    CLI::Option *list = addList(command, name, values, "Durations for each stage", numberFrom(0))->group(costGroup);
     command.readOnlyIf({other}, std::string("without ") + name, [list] { return list->count() == 0; });
   };
   duration("-f,--forward", input.forward, "Duration of a stage's forward");

@@ -41,10 +41,10 @@ void sim::addSampleOptions(Command &command, SampleOptions &options) {
   command->add_option("--language-cost", options.languageCost, "The same of the language model")
       ->check(named())
       ->capture_default_str();
-  addList(command.operator->(), "--merge", options.merges,
+  addList(command, "--merge", options.merges,
           "Rows of an encoder that become one of the language model's, for each encoder, or for all",
           numberFrom(1, 1e6));
-  addList(command.operator->(), "--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all",
+  addList(command, "--encoder-layers", options.encoderLayers, "Layers of each encoder, or of all",
           integerFrom(1, 4096));
   command->add_option("--language-layers", options.languageLayers, "Layers of the language model")
       ->check(integerFrom(1, 4096))
@@ -52,8 +52,8 @@ void sim::addSampleOptions(Command &command, SampleOptions &options) {
   command->add_option("-p,--stages", options.stages, "Stages of all components together")
       ->check(integerFrom(1, 4096))
       ->capture_default_str();
-  addList(command.operator->(), "--split", options.split,
-          "Stages of each component, encoders first; else as the loads say", integerFrom(1, 4096));
+  addList(command, "--split", options.split, "Stages of each component, encoders first; else as the loads say",
+          integerFrom(1, 4096));
   command.readOnlyIf({"--stages"}, "without --split", [&options] { return options.split.empty(); });
   command->add_option("--backward", options.backward, "Time of a backward, in forwards")
       ->check(numberFrom(0))

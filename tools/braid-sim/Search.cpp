@@ -121,8 +121,7 @@ void addSearch(CLI::App &app) {
   command->add_option("--seed", options->search.seed, "Of the random changes")
       ->check(sim::integerFrom(0, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
-  sim::addChoice<Objective>(command.operator->(), "--objective", options->search.objective,
-                            "makespan, or span of the longest rank",
+  sim::addChoice<Objective>(command, "--objective", options->search.objective, "makespan, or span of the longest rank",
                             {{"makespan", Objective::Makespan}, {"span", Objective::Span}});
   command->add_option("-o,--output", options->output, "File to write; standard output without")
       ->check(sim::outputFile());
