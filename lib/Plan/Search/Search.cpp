@@ -89,6 +89,8 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
     result.schedule = std::move(plain);
   };
   const GenerateOptions plain = {.messages = false, .update = false};
+  for (const Schedule &schedule : known)
+    offer(schedule);
   offer(gpipe(pipeline, plain));
   offer(oneFOneB(pipeline, plain));
   offer(interleaved(pipeline));
@@ -97,8 +99,6 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   offer(zeroBubbleV(pipeline));
   offer(vHalf(pipeline));
   offer(vMin(pipeline));
-  for (const Schedule &schedule : known)
-    offer(schedule);
   constexpr size_t mostFirst = 4;
   for (size_t at = 0; at < std::min(chains.size(), mostFirst) && chains.size() > 1 && !parts; ++at) {
     Schedule schedule = oneByOne(pipeline, scheduler, chains[at]);
