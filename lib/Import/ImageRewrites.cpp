@@ -25,7 +25,7 @@ static Answer convolutionCore(Aten &aten, const Call &call) {
 static Answer convolution(Aten &aten, const Call &call) {
   TensorShape weight = aten.emitter.shapeOf(*call.args[1].tensor());
   int64_t dims = weight.rank() - 2;
-  if (aten.emitter.shapeOf(*call.args[0].tensor()).rank() != dims + 2)
+  if (rankOf(aten, call.args[0]) != dims + 2)
     return std::nullopt;
   auto spread = [&](const Item &item) {
     std::vector<Item> items(dims, item);
@@ -93,7 +93,7 @@ static Answer batchNorm(Aten &aten, const Call &call) {
   double momentum = call.arg("momentum").constant()->toDouble();
   Item x = aten.call("aten::detach", {aten.cast(call.args[0].tensor(), type)}), none;
   std::vector<int64_t> others;
-  for (int64_t dim = 0, rank = aten.emitter.shapeOf(*x.tensor()).rank(); dim < rank; ++dim)
+  for (int64_t dim = 0, rank = rankOf(aten, x); dim < rank; ++dim)
     if (dim != 1)
       others.push_back(dim);
   Item mean = aten.call("aten::mean.dim", {x, makeInts(others), c10::IValue(false), none});
@@ -211,7 +211,7 @@ static Answer glu(Aten &aten, const Call &call) {
 
 static Answer prelu(Aten &aten, const Call &call) {
   // A weight for each channel, or one for all.
-  int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank();
+  int64_t rank = rankOf(aten, call.args[0]);
   Item weight = call.args[1];
   if (aten.emitter.shapeOf(*weight.tensor()).numElements().constant() == 1)
     weight = aten.call("aten::view", {weight, makeInts({})});

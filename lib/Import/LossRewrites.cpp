@@ -142,7 +142,7 @@ static Answer marginRankingLoss(Aten &aten, const Call &call) {
 /// the mean is over the weights of the targets that are not ignored.
 static Answer nllLoss(Aten &aten, const Call &call) {
   Item self = call.args[0], target = call.args[1], weight = call.args[2];
-  int64_t rank = aten.emitter.shapeOf(*self.tensor()).rank(), dim = rank == 1 ? 0 : 1;
+  int64_t rank = rankOf(aten, self), dim = rank == 1 ? 0 : 1;
   const c10::IValue *ignore = call.arg("ignore_index").constant();
   if (!ignore || !ignore->isInt() || rank == 0 || dtypeOf(aten, target) != at::kLong)
     return std::nullopt;
@@ -215,7 +215,7 @@ static Answer cosineEmbeddingLoss(Aten &aten, const Call &call) {
   Formula f(aten);
   constexpr double epsilon = 1e-12; // ATen's
   Item a = call.args[0], b = call.args[1], target = call.args[2];
-  int64_t rank = aten.emitter.shapeOf(*target.tensor()).rank();
+  int64_t rank = rankOf(aten, target);
   if (rank > 1)
     return std::nullopt;
   auto square = [&](const Item &x) { return f.add(f.sum(f.mul(x, x), rank), epsilon); };

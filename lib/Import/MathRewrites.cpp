@@ -127,7 +127,7 @@ template <const char *Name> static Answer deviationAndMean(Aten &aten, const Cal
 static Answer norm(Aten &aten, const Call &call) {
   const Item &given = call.arg(call.schema->name() == "aten::linalg_norm" ? "ord" : "p"), &dims = call.arg("dim");
   const ListItem *list = dims.list();
-  int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank();
+  int64_t rank = rankOf(aten, call.args[0]);
   bool matrix =
       call.schema->name() == "aten::linalg_norm" && !given.isNone() && (list ? list->items.size() == 2 : rank == 2);
   if (matrix)
@@ -161,8 +161,7 @@ static std::optional<Item> product(Aten &aten, const std::string &equation, std:
 }
 
 static Answer tensordot(Aten &aten, const Call &call) {
-  int64_t left = aten.emitter.shapeOf(*call.args[0].tensor()).rank(),
-          right = aten.emitter.shapeOf(*call.args[1].tensor()).rank();
+  int64_t left = rankOf(aten, call.args[0]), right = rankOf(aten, call.args[1]);
   const ListItem *leftDims = call.args[2].list(), *rightDims = call.args[3].list();
   if (!leftDims || !rightDims || leftDims->items.size() != rightDims->items.size() || left + right > 26)
     return std::nullopt;
@@ -182,8 +181,7 @@ static Answer tensordot(Aten &aten, const Call &call) {
 
 /// Over the last dim of both.
 static Answer inner(Aten &aten, const Call &call) {
-  int64_t left = aten.emitter.shapeOf(*call.args[0].tensor()).rank(),
-          right = aten.emitter.shapeOf(*call.args[1].tensor()).rank();
+  int64_t left = rankOf(aten, call.args[0]), right = rankOf(aten, call.args[1]);
   if (left == 0 || right == 0)
     return Results{Formula(aten).mul(call.args[0], call.args[1])};
   static const c10::OperatorHandle handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::tensordot", "");

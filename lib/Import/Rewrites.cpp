@@ -27,6 +27,8 @@ Item sizesOf(Aten &aten, Tensor &tensor) {
   return makeList(c10::IntType::get(), std::move(sizes));
 }
 
+int64_t rankOf(Aten &aten, const Item &tensor) { return aten.emitter.shapeOf(*tensor.tensor()).rank(); }
+
 c10::ScalarType dtypeOf(Aten &aten, const Item &tensor) {
   return toScalarType(aten.emitter.shapeOf(*tensor.tensor()).elementType);
 }
@@ -59,9 +61,7 @@ static Answer numel(Aten &aten, const Call &call) {
   return Results{product};
 }
 
-static Answer rank(Aten &aten, const Call &call) {
-  return Results{c10::IValue(aten.emitter.shapeOf(*call.args[0].tensor()).rank())};
-}
+static Answer rank(Aten &aten, const Call &call) { return Results{c10::IValue(rankOf(aten, call.args[0]))}; }
 
 static Answer dtype(Aten &aten, const Call &call) {
   return Results{c10::IValue(static_cast<int64_t>(dtypeOf(aten, call.args[0])))};
@@ -167,7 +167,7 @@ static Answer slice(Aten &aten, const Call &call) {
 }
 
 static Answer selectScatter(Aten &aten, const Call &call) {
-  int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank(), dim = aten.toInt(call.args[2]);
+  int64_t rank = rankOf(aten, call.args[0]), dim = aten.toInt(call.args[2]);
   Item normal = c10::IValue(dim < 0 ? dim + rank : dim), index = call.args[3];
   Item end = isConstant(index, -1) ? Item(c10::IValue(INT64_MAX)) : aten.emitter.add(index, c10::IValue(1));
   Item part = aten.call("aten::unsqueeze", {call.args[1], normal});
@@ -202,7 +202,7 @@ static Answer swapAxes(Aten &aten, const Call &call) {
 }
 static Answer reverseDims(Aten &aten, const Call &call) {
   std::vector<int64_t> dims;
-  for (int64_t dim = aten.emitter.shapeOf(*call.args[0].tensor()).rank(); dim-- > 0;)
+  for (int64_t dim = rankOf(aten, call.args[0]); dim-- > 0;)
     dims.push_back(dim);
   return Results{aten.call("aten::permute", {call.args[0], makeInts(dims)})};
 }
@@ -279,10 +279,10 @@ static Answer indexPut(Aten &aten, const Call &call) {
   if (indices.size() != 1 || accumulates || aten.emitter.shapeOf(*value.tensor()).numElements().constant() != 1)
     aten.failDataDependent("writing several elements through a mask puts them where the values of a tensor say");
   Item mask = indices[0];
-  int64_t rank = aten.emitter.shapeOf(*call.args[0].tensor()).rank();
-  for (int64_t dim = aten.emitter.shapeOf(*mask.tensor()).rank(); dim < rank; ++dim)
+  int64_t rank = rankOf(aten, call.args[0]);
+  for (int64_t dim = rankOf(aten, mask); dim < rank; ++dim)
     mask = aten.call("aten::unsqueeze", {mask, c10::IValue(-1)});
-  if (aten.emitter.shapeOf(*value.tensor()).rank())
+  if (rankOf(aten, value))
     value = aten.call("aten::view", {value, makeInts({})});
   return Results{aten.call("aten::masked_fill.Tensor", {call.args[0], mask, value})};
 }

@@ -39,6 +39,7 @@ Answer einsum(Aten &aten, const Call &call);
 
 /// The sizes of a tensor as a list.
 Item sizesOf(Aten &aten, Tensor &tensor);
+int64_t rankOf(Aten &aten, const Item &tensor);
 c10::ScalarType dtypeOf(Aten &aten, const Item &tensor);
 Item makeInts(std::vector<int64_t> values);
 

@@ -13,8 +13,6 @@ namespace braid::torchscript {
 
 using Results = Aten::Results;
 
-static int64_t rankOf(Aten &aten, const Item &tensor) { return aten.emitter.shapeOf(*tensor.tensor()).rank(); }
-
 /// The parts of `unsafe_` operators are no views: they may be updated in place.
 template <const char *Name> static Answer apart(Aten &aten, const Call &call) {
   Item parts = aten.call(Name, call.args);

@@ -183,12 +183,14 @@ private:
     OpBuilder inside = OpBuilder::atBlockEnd(entry);
     for (Operation &op : block.without_terminator())
       if (wanted.contains(&op)) {
-        // A kernel may have other results, which are kept.
-        IRMapping own = mapping;
-        Operation *copy = inside.clone(op, own);
-        for (auto [result, made] : llvm::zip(op.getResults(), copy->getResults()))
-          if (!mapping.contains(result))
-            mapping.map(result, made);
+        // A kernel may have other results, which are kept: their copies are not to be read.
+        SmallVector<Value> known;
+        for (Value result : op.getResults())
+          known.push_back(mapping.lookupOrNull(result));
+        inside.clone(op, mapping);
+        for (auto [result, value] : llvm::zip(op.getResults(), known))
+          if (value)
+            mapping.map(result, value);
       }
     SmallVector<Value> results;
     for (auto [number, residual] : llvm::enumerate(residuals)) {

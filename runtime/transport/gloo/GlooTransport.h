@@ -13,7 +13,7 @@
 #ifndef BRAID_RUNTIME_TRANSPORT_GLOO_GLOOTRANSPORT_H
 #define BRAID_RUNTIME_TRANSPORT_GLOO_GLOOTRANSPORT_H
 
-#include "runtime/transport/gloo/Store.h"
+#include "runtime/transport/gloo/StoreRendezvous.h"
 
 namespace braid::runtime {
 

@@ -12,9 +12,9 @@
 // RUN: echo 'inputs: {pixels: {collate: concat(2)}}' > %t.4.yaml
 // RUN: not braid-opt %s --braid-assign-collate-rules=plan=%t.4.yaml 2>&1 | FileCheck %s --check-prefix=DIM
 // DIM: .4.yaml:1:10: error: input 'pixels' has 2 dims, and its collate rule concat(2) divides dim 2
-// RUN: echo 'inputs: {ids: {}, cu: {collate: offsets(ids)}}' > %t.5.yaml
+// RUN: echo 'inputs: {cu: {collate: offsets(ids)}}' > %t.5.yaml
 // RUN: not braid-opt %s --braid-assign-collate-rules=plan=%t.5.yaml 2>&1 | FileCheck %s --check-prefix=TARGET
-// TARGET: .5.yaml:1:19: error: input 'cu' is offsets of 'ids', whose collate rule is stack; offsets count the rows of a concat, or the segments of other offsets
+// TARGET: .5.yaml:1:10: error: input 'cu' is offsets of 'ids', whose collate rule is stack; offsets count the rows of a concat, or the segments of other offsets
 // RUN: echo 'inputs: {ids: {collate: pad(0.5)}}' > %t.6.yaml
 // RUN: not braid-opt %s --braid-assign-collate-rules=plan=%t.6.yaml 2>&1 | FileCheck %s --check-prefix=FILL
 // FILL: .6.yaml:1:10: error: input 'ids' has elements 'i64', and its collate rule fills with pad(0.5); give a whole number
@@ -24,9 +24,12 @@
 // RUN: echo 'inputs: {cu: {collate: offset(pixels)}}' > %t.8.yaml
 // RUN: not braid-opt %s --braid-assign-collate-rules=plan=%t.8.yaml 2>&1 | FileCheck %s --check-prefix=RULE
 // RULE: .8.yaml:1:24: unknown collate rule 'offset(pixels)'; did you mean 'offsets'?
-// RUN: echo 'inputs: {picks: {collate: index_into(pixels)}, pixels: {}}' > %t.9.yaml
+// RUN: echo 'inputs: {picks: {collate: index_into(pixels)}}' > %t.9.yaml
 // RUN: not braid-opt %s --braid-assign-collate-rules=plan=%t.9.yaml 2>&1 | FileCheck %s --check-prefix=SHARED
 // SHARED: .9.yaml:1:10: error: input 'picks' is an index into 'pixels', which is the same for all samples; collate: concat fits such an input
+// RUN: echo 'inputs: {cu: {collate: offsets(pixel)}}' > %t.10.yaml
+// RUN: not braid-opt %s --braid-assign-collate-rules=plan=%t.10.yaml 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: .10.yaml:1:10: error: the collate rule of input 'cu' names the input 'pixel', which is not among the inputs; did you mean 'pixels'?
 module attributes {braid.symbols = {batch = 2 : i64, seq = 5 : i64, patches = 9 : i64, picks = 4 : i64}} {
   func.func private @main(tensor<?x?xi64> {braid.input = "ids", braid.dims = ["batch", "seq"]},
                           tensor<?x3xf32> {braid.input = "pixels", braid.dims = ["patches", "3"]},

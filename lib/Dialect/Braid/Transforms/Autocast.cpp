@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ResultTypes.h"
+
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/IR/GradientRules.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
@@ -52,14 +54,8 @@ public:
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
       if (Type type = typeOfOperands(&op))
         castOperands(&op, type);
-      for (Value result : op.getResults()) {
-        if (!isa<RankedTensorType>(result.getType()))
-          continue;
-        FailureOr<TensorShape> shape = shapes.shapeOf(result);
-        if (failed(shape))
-          return failure();
-        result.setType(shape->toType());
-      }
+      if (failed(setResultTypes(&op, shapes)))
+        return failure();
     }
     return failure(g.hasFailed());
   }

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ResultTypes.h"
+
 #include "braid/Dialect/Braid/IR/BraidDialect.h"
 #include "braid/Dialect/Braid/Transforms/Passes.h"
 
@@ -21,17 +23,7 @@ class Resolver {
 public:
   Resolver(ShapeAnalysis &shapes, Block &entry) : shapes(shapes), builder(&entry, entry.begin()) {}
 
-  LogicalResult run(Operation *op) {
-    for (Value result : op->getResults()) {
-      if (!isa<RankedTensorType>(result.getType()))
-        continue;
-      FailureOr<TensorShape> shape = shapes.shapeOf(result);
-      if (failed(shape))
-        return failure();
-      result.setType(shape->toType());
-    }
-    return replaceSizes(op);
-  }
+  LogicalResult run(Operation *op) { return failed(setResultTypes(op, shapes)) ? failure() : replaceSizes(op); }
 
 private:
   /// The canonical index value for an expression: one of each in the function, at its start.

@@ -20,11 +20,8 @@ namespace braid {
 using Reason = SampleAnalysis::Reason;
 
 Reason SampleAnalysis::run() {
-  if (Reason reason = readInputs())
+  if (Reason reason = visitAll([](Operation *) { return false; }))
     return reason;
-  for (Operation &op : main.getBody().front().without_terminator())
-    if (Reason reason = visit(&op))
-      return reason;
   Operation *terminator = main.getBody().front().getTerminator();
   Value loss = terminator->getOperand(0);
   // Each micro-batch computes the new state of buffers, so it must be the same in all.
@@ -38,20 +35,26 @@ Reason SampleAnalysis::run() {
 }
 
 Reason SampleAnalysis::runCounts() {
-  if (Reason reason = readInputs())
-    return reason;
   Operation *terminator = main.getBody().front().getTerminator();
   // A size that is a count grows with the batch: braid-split-loss has seen to it.
   auto isSize = [&](Operation *op) {
     return isa<ScalarTensorOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) { return user == terminator; });
   };
-  for (Operation &op : main.getBody().front().without_terminator())
-    if (!isSize(&op))
-      if (Reason reason = visit(&op))
-        return reason;
+  if (Reason reason = visitAll(isSize))
+    return reason;
   for (Value count : terminator->getOperands())
     if (Operation *op = count.getDefiningOp(); op && !isSize(op) && stateOf(count).kind != SampleState::Sum)
       return "what divides the loss, " + describe(op) + ", counts the same in every micro-batch";
+  return std::nullopt;
+}
+
+Reason SampleAnalysis::visitAll(llvm::function_ref<bool(Operation *)> skips) {
+  if (Reason reason = readInputs())
+    return reason;
+  for (Operation &op : main.getBody().front().without_terminator())
+    if (!skips(&op))
+      if (Reason reason = visit(&op))
+        return reason;
   return std::nullopt;
 }
 

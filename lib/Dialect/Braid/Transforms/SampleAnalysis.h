@@ -33,6 +33,8 @@ public:
   const Expr &getSamples() const { return division.samples; }
 
 private:
+  /// Inputs, then all ops but some.
+  Reason visitAll(llvm::function_ref<bool(mlir::Operation *)> skips);
   Reason readInputs();
   Reason visit(mlir::Operation *op);
   Reason checkSizes(mlir::Operation *op);

@@ -107,8 +107,9 @@ def Braid_OpaqueOp : Braid_Op<"aten", [Pure, AttrSizedOperandSegments, DeclareOp
 def Braid_AtenGradientOp : Braid_Op<"aten_gradient", [Pure, AttrSizedOperandSegments]> {
   let summary = "The gradient of an operator by running it again under ATen's autograd";
   let description = [{
-    For a braid.aten and for typed ops without a gradient of their own. Operands are the operator's, then the cotangents of its results (`present_cotangents` says which are there).
-    `wanted` numbers the tensor operands whose gradients are the results.
+    For a braid.aten and for typed ops without a gradient of their own. Operands are the operator's, then the cotangents
+    of its results (`present_cotangents` says which are there). `wanted` numbers the tensor operands whose gradients are
+    the results.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$tensors, Variadic<Index>:$indices,
                        Variadic<AnyRankedTensor>:$cotangents, StrAttr:$name, StrArrayAttr:$names,

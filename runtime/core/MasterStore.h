@@ -1,15 +1,15 @@
-//===- StoreRendezvous.h - Meeting at MASTER_ADDR:MASTER_PORT ----*- C++ -*-===//
+//===- MasterStore.h - Meeting at MASTER_ADDR:MASTER_PORT ---------*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BRAID_RUNTIME_CORE_STORERENDEZVOUS_H
-#define BRAID_RUNTIME_CORE_STORERENDEZVOUS_H
+#ifndef BRAID_RUNTIME_CORE_MASTERSTORE_H
+#define BRAID_RUNTIME_CORE_MASTERSTORE_H
 
 #include "runtime/core/Launch.h"
-#include "runtime/transport/gloo/Store.h"
+#include "runtime/transport/gloo/StoreRendezvous.h"
 
 namespace braid::runtime {
 
@@ -20,4 +20,4 @@ openStoreRendezvous(const LaunchInfo &launch, const Environment &environment, st
 
 } // namespace braid::runtime
 
-#endif // BRAID_RUNTIME_CORE_STORERENDEZVOUS_H
+#endif // BRAID_RUNTIME_CORE_MASTERSTORE_H

@@ -1,12 +1,12 @@
-//===- Store.h - A store of c10d as rendezvous ---------------- -*- C++ -*-===//
+//===- StoreRendezvous.h - A store of c10d as rendezvous ----------*- C++ -*-===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BRAID_RUNTIME_TRANSPORT_GLOO_STORE_H
-#define BRAID_RUNTIME_TRANSPORT_GLOO_STORE_H
+#ifndef BRAID_RUNTIME_TRANSPORT_GLOO_STORERENDEZVOUS_H
+#define BRAID_RUNTIME_TRANSPORT_GLOO_STORERENDEZVOUS_H
 
 #include "runtime/transport/Rendezvous.h"
 
@@ -43,4 +43,4 @@ plan::Result<std::unique_ptr<StoreRendezvous>> openLocalStore(int listener, cons
 
 } // namespace braid::runtime
 
-#endif // BRAID_RUNTIME_TRANSPORT_GLOO_STORE_H
+#endif // BRAID_RUNTIME_TRANSPORT_GLOO_STORERENDEZVOUS_H

@@ -1,11 +1,11 @@
-//===- Store.cpp - A store of c10d as rendezvous --------------------------===//
+//===- StoreRendezvous.cpp - A store of c10d as rendezvous ----------------===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/transport/gloo/Store.h"
+#include "runtime/transport/gloo/StoreRendezvous.h"
 #include "runtime/aten/Message.h"
 
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>

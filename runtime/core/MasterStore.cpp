@@ -1,11 +1,11 @@
-//===- StoreRendezvous.cpp - Meeting at MASTER_ADDR:MASTER_PORT -----------===//
+//===- MasterStore.cpp - Meeting at MASTER_ADDR:MASTER_PORT ---------------===//
 //
 // Part of braid, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/StoreRendezvous.h"
+#include "runtime/core/MasterStore.h"
 #include "runtime/aten/Message.h"
 #include "runtime/core/Text.h"
 
