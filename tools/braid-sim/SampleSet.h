@@ -18,7 +18,8 @@
 namespace braid::sim {
 
 /// Which columns hold what, what a row costs, and on how many stages. Costs are GFLOP of a forward; the defaults are
-/// those of Qwen2.5-VL's vision tower and of a Llama of 3 billion parameters. docs/Balancing.md works them out.
+/// those of Qwen2.5-VL's vision tower and of a Llama of 3 billion parameters. docs/Balancing.md, section 7, works them
+/// out.
 struct SampleOptions {
   std::vector<std::string> encoders = {"vision_tokens/image_count"}; // COLUMN or COLUMN/SEGMENTS
   std::string text = "text_tokens";
