@@ -47,14 +47,14 @@ static void complete(const ScheduleComparison &request, ComparedSchedule &row) {
   row.fits = request.maxMemory < 0 || row.memory <= request.maxMemory * (1 + 1e-9);
 }
 
-static ComparedSchedule generated(const ScheduleComparison &request, const std::string &kind, int chunks) {
+static ComparedSchedule generated(const ScheduleComparison &request, const ScheduleKind &kind, int chunks) {
   ComparedSchedule row;
-  row.name = kind;
-  row.stages = kind == "interleaved" || kind == "looped_bfs" ? chunks : 1;
-  const bool drains = kind != "2bw" && kind != "amdp" && kind != "amdp_split";
+  row.name = kind.name;
+  row.stages = kind.readsChunks ? chunks : 1;
+  const bool drains = !kind.readsUpdates;
   auto run = [&](int steps) -> Result<double> {
     ScheduleRequest wanted{
-        .kind = kind, .ranks = request.ranks, .microbatches = request.microbatches, .chunks = chunks};
+        .kind = kind.name, .ranks = request.ranks, .microbatches = request.microbatches, .chunks = chunks};
     if (int64_t(steps) * request.microbatches > 1 << 28)
       return Error{std::to_string(request.microbatches) + " micro-batches are too many"};
     wanted.microbatches *= steps;
@@ -145,9 +145,8 @@ Result<std::vector<ComparedSchedule>> compareSchedules(const ScheduleComparison 
   for (const ScheduleKind &kind : scheduleKinds()) {
     if (kind.name == "three_phase") // of two models
       continue;
-    const bool chunked = kind.name == "interleaved" || kind.name == "looped_bfs";
-    for (int chunks : chunked ? std::vector<int>{2, 4} : std::vector<int>{2})
-      rows.push_back(generated(request, kind.name, chunks));
+    for (int chunks : kind.readsChunks ? std::vector<int>{2, 4} : std::vector<int>{2})
+      rows.push_back(generated(request, kind, chunks));
   }
   for (Searched how : {Searched::Chain, Searched::Folded, Searched::TwoDirections})
     if (Result<ComparedSchedule> row = searched(request, how); row && request.evaluations > 0)
