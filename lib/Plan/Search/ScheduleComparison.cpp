@@ -127,9 +127,7 @@ static Result<ComparedSchedule> searched(const ScheduleComparison &request, Sear
     row.refused = schedule.error();
     return row;
   }
-  for (std::vector<Action> &actions : schedule->rows)
-    std::erase_if(actions, [](const Action &action) { return !isCompute(action.kind); });
-  Result<Timeline> timeline = simulate(pipeline, *schedule, costs);
+  Result<Timeline> timeline = simulate(pipeline, schedule->computeOnly(), costs);
   if (!timeline)
     return Error{timeline.error()};
   row.step = timeline->makespan;
@@ -148,9 +146,10 @@ Result<std::vector<ComparedSchedule>> compareSchedules(const ScheduleComparison 
     for (int chunks : kind.readsChunks ? std::vector<int>{2, 4} : std::vector<int>{2})
       rows.push_back(generated(request, kind, chunks));
   }
-  for (Searched how : {Searched::Chain, Searched::Folded, Searched::TwoDirections})
-    if (Result<ComparedSchedule> row = searched(request, how); row && request.evaluations > 0)
-      rows.push_back(std::move(*row));
+  if (request.evaluations > 0)
+    for (Searched how : {Searched::Chain, Searched::Folded, Searched::TwoDirections})
+      if (Result<ComparedSchedule> row = searched(request, how))
+        rows.push_back(std::move(*row));
   auto rank = [](const ComparedSchedule &row) { return !row.refused.empty() ? 2 : row.fits ? 0 : 1; };
   std::stable_sort(rows.begin(), rows.end(), [&](const ComparedSchedule &a, const ComparedSchedule &b) {
     return std::pair{rank(a), a.step} < std::pair{rank(b), b.step};
