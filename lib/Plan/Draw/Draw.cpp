@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Draw/Draw.h"
+#include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
 #include <array>
@@ -15,13 +16,6 @@
 #include <set>
 
 namespace braid::plan {
-
-/// A number without trailing zeros.
-static std::string shortNumber(double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 static std::string percent(double share) {
   char text[64];
@@ -129,7 +123,7 @@ std::string drawText(const Pipeline &pipeline, const Schedule &schedule, const T
   }
   if (ranks < schedule.ranks())
     text += "... " + std::to_string(schedule.ranks() - ranks) + " more ranks\n";
-  text += "one column = " + shortNumber(unit) + "; makespan " + shortNumber(timeline.makespan) + ", bubble " +
+  text += "one column = " + decimal(unit) + "; makespan " + decimal(timeline.makespan) + ", bubble " +
           percent(timeline.bubble()) + "\n";
   return text;
 }
@@ -196,8 +190,7 @@ static std::string timelineShapes(const Pipeline &pipeline, const Schedule &sche
     std::string x = pixels(leftMargin + tick * scale);
     text += "<line x1='" + x + "' y1='" + std::to_string(topMargin) + "' x2='" + x + "' y2='" +
             std::to_string(topMargin + height) + "' stroke='#e3e6ea'/><text x='" + x + "' y='" +
-            std::to_string(topMargin + height + 14) + "' class='s' text-anchor='middle'>" + shortNumber(tick) +
-            "</text>\n";
+            std::to_string(topMargin + height + 14) + "' class='s' text-anchor='middle'>" + decimal(tick) + "</text>\n";
   }
   for (int rank = 0; rank < ranks; ++rank) {
     int y = topMargin + rank * (rowHeight + rowGap);
@@ -218,7 +211,7 @@ static std::string timelineShapes(const Pipeline &pipeline, const Schedule &sche
       std::string name = row[i].str();
       text += "<rect x='" + pixels(x) + "' y='" + pixels(top) + "' width='" + pixels(std::max(0.3, wide - 0.6)) +
               "' height='" + pixels(tall) + "' fill='" + paintOf(pipeline, row[i]).fill + "'><title>" + escaped(name) +
-              ": " + shortNumber(start) + " to " + shortNumber(end) + "</title></rect>";
+              ": " + decimal(start) + " to " + decimal(end) + "</title></rect>";
       std::string label = row[i].microbatch >= 0 ? std::to_string(row[i].microbatch) + (row[i].sub ? "'" : "") : "";
       bool narrow = shared || wide < 6.5 * label.size() + 1;
       if (!label.empty() && wide > 5 * label.size())
@@ -272,9 +265,9 @@ std::string drawSvg(const Pipeline &pipeline, const Schedule &schedule, const Ti
                      ".s{font-size:11px;fill:#4a5563}.r{font-size:12px;fill:#222c38}.t{font-size:15px;fill:#16202c;"
                      "font-weight:bold}</style>\n<rect width='100%' height='100%' fill='white'/>\n";
   text += "<text x='" + std::to_string(leftMargin) + "' y='20' class='t'>" + escaped(title) + "</text><text x='" +
-          std::to_string(leftMargin) + "' y='37' class='s'>makespan " + shortNumber(timeline.makespan) + ", bubble " +
+          std::to_string(leftMargin) + "' y='37' class='s'>makespan " + decimal(timeline.makespan) + ", bubble " +
           percent(timeline.bubble()) + ", most activations on a rank " +
-          shortNumber(*std::max_element(timeline.peakActivation.begin(), timeline.peakActivation.end())) +
+          decimal(*std::max_element(timeline.peakActivation.begin(), timeline.peakActivation.end())) +
           (ranks < schedule.ranks()
                ? ", first " + std::to_string(ranks) + " of " + std::to_string(schedule.ranks()) + " ranks"
                : "") +
@@ -334,9 +327,9 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
           "<th>makespan</th><th>bubble</th><th>longest span</th><th>bubble of it</th><th>latency</th></tr><tr><td>" +
           std::to_string(schedule.stages) + "</td><td>" + std::to_string(schedule.ranks()) + "</td><td>" +
           std::to_string(schedule.directions) + "</td><td>" + std::to_string(schedule.microbatches) + "</td><td>" +
-          shortNumber(timeline.makespan) + "</td><td>" + percent(timeline.bubble()) + "</td><td>" +
-          shortNumber(timeline.longestSpan) + "</td><td>" + percent(timeline.spanBubble()) + "</td><td>" +
-          shortNumber(costs.latency) + "</td></tr></table>\n";
+          decimal(timeline.makespan) + "</td><td>" + percent(timeline.bubble()) + "</td><td>" +
+          decimal(timeline.longestSpan) + "</td><td>" + percent(timeline.spanBubble()) + "</td><td>" +
+          decimal(costs.latency) + "</td></tr></table>\n";
   text += "<h2>Timeline</h2>\n<p>Point at an action to see its name and time.</p><div class='wide'>" +
           drawSvg(pipeline, schedule, timeline, options) + "</div>\n";
   int ranks = std::min({schedule.ranks(), options.maxRanks, 64});
@@ -352,14 +345,14 @@ std::string drawHtml(const Pipeline &pipeline, const Schedule &schedule, const C
                              [&](const MemoryPoint &point) { return point.*cause.value > 0; });
         }))
       text += std::string("<span class='k' style='background:") + cause.fill + "'></span>" + cause.label;
-  text += " &nbsp; The full height of a chart is " + shortNumber(most) +
+  text += " &nbsp; The full height of a chart is " + decimal(most) +
           ".</p>\n<table><tr><th>rank</th><th>busy</th><th>most activations</th>"
           "<th>most memory</th><th style='text-align:left'>over time</th></tr>\n";
   for (int rank = 0; rank < ranks; ++rank)
     text += "<tr><td>" + escaped(rowName(pipeline, rank).substr(5)) + "</td><td>" +
             percent(timeline.makespan > 0 ? timeline.busy[rank] / timeline.makespan : 0) + "</td><td>" +
-            shortNumber(timeline.peakActivation[rank]) + "</td><td>" + shortNumber(timeline.peakMemory[rank]) +
-            "</td><td>" + memoryChart(memory[rank], most, timeline, 640, 36) + "</td></tr>\n";
+            decimal(timeline.peakActivation[rank]) + "</td><td>" + decimal(timeline.peakMemory[rank]) + "</td><td>" +
+            memoryChart(memory[rank], most, timeline, 640, 36) + "</td></tr>\n";
   return text + "</table>\n</body></html>\n";
 }
 
