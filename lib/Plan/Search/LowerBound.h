@@ -17,11 +17,15 @@ namespace braid::plan {
 
 inline constexpr double unknown = std::numeric_limits<double>::infinity();
 
-/// Of a value, or a gradient, from one stage to another: nothing on one rank.
+/// Of a value, or a gradient, from one stage to another, where messages are alike: nothing on one rank.
 inline double messageTime(const Pipeline &pipeline, const CostModel &costs, int from, int to, bool forward) {
-  return pipeline.rankOf(from) == pipeline.rankOf(to)
-             ? 0
-             : costs.latency + costs.timePerByte * (forward ? costs.forwardBytes : costs.backwardBytes);
+  const int source = pipeline.rankOf(from), target = pipeline.rankOf(to);
+  if (source == target)
+    return 0;
+  const double bytes = forward ? costs.forwardBytes : costs.backwardBytes;
+  if (!costs.portOf.empty() && costs.portOf[source] == costs.portOf[target])
+    return costs.localLatency + costs.localTimePerByte * bytes;
+  return costs.latency + costs.timePerByte * bytes;
 }
 
 /// From the start of a stage's forward to the start of its input gradient of the same micro-batch, at the earliest.

@@ -256,6 +256,77 @@ TEST(Search, JoinedPipelines) {
   }
 }
 
+// Simulated steps of known schedules, with all that makes actions of one stage differ: a bound is below every one.
+TEST(Search, BoundIsBelowEverySimulatedStep) {
+  std::mt19937_64 random(5);
+  auto below = [&](int count) { return static_cast<int>(random() % count); };
+  auto share = [&] { return 0.25 * below(5); };
+  const std::vector<std::vector<std::string>> models = {{"v:0:llm:defers", "llm:1-2"},
+                                                        {"v:0-1:llm:defers", "a:2:llm:defers", "llm:3"},
+                                                        {"v:0:llm:frozen", "llm:0-1"},
+                                                        {"v:0:llm", "llm:1-2"}};
+  const std::vector<std::string> kinds = {"gpipe", "1f1b", "zb_h1", "interleaved", "dualpipev", "v_half"};
+  for (int trial = 0; trial < 3000; ++trial) {
+    ScheduleRequest request{.kind = kinds[below(6)], .ranks = 1 + below(3), .microbatches = 1 + below(6)};
+    if (below(2)) {
+      request.kind = "1f1b";
+      for (const std::string &text : models[below(4)])
+        request.components.push_back(*Component::parse(text));
+    }
+    Result<PlannedSchedule> planned = makeSchedule(request, {.messages = false, .update = false});
+    if (!planned)
+      continue;
+    const Pipeline &pipeline = planned->pipeline;
+    CostModel costs;
+    for (int stage = 0; stage < pipeline.numStages(); ++stage)
+      costs.stages.push_back({.forward = 0.0 + below(5), .input = 0.0 + below(5), .weight = 0.0 + below(5)});
+    costs.latency = below(3);
+    costs.deferredShare = share();
+    costs.inputRelease = share();
+    costs.blockForwardRelease = share();
+    costs.blockBackwardRelease = share();
+    costs.overlap = below(2) ? Overlap::Atomic : Overlap::Early;
+    costs.timePerByte = below(2);
+    costs.forwardBytes = costs.backwardBytes = 2;
+    uint64_t seed = random();
+    auto drawn = [seed](const Action &action) {
+      return static_cast<double>(std::hash<std::string>()(std::to_string(seed) + action.str()) % 5);
+    };
+    if (below(2))
+      costs.duration = [drawn](Action action) {
+        action.joinsNext = false;
+        return drawn(action);
+      };
+    if (below(2))
+      costs.bytes = drawn;
+    if (below(2)) { // two ranks of a machine
+      costs.portOf.assign(planned->schedule.ranks(), 0);
+      costs.portOf.back() = planned->schedule.ranks() - 1;
+      costs.localLatency = below(2);
+    }
+    Result<Timeline> timeline = simulate(pipeline, planned->schedule, costs);
+    ASSERT_TRUE(timeline) << timeline.error();
+    const std::string where = request.kind + ", trial " + std::to_string(trial);
+    EXPECT_LE(lowerBound(pipeline, costs, {}), timeline->makespan + 1e-9) << where;
+    EXPECT_LE(lowerBound(pipeline, costs, {.objective = Objective::Span}), timeline->longestSpan + 1e-9) << where;
+  }
+}
+
+// A rank that waits for its first gradient in little memory may run a frozen encoder's forwards, which hold nothing.
+// 3 micro-batches of an encoder's 3 and of F 1, I 1, W 4 are 27 on rank 0: it never waits.
+TEST(Search, FrozenForwardsFillTheWaitThatMemoryLeaves) {
+  std::vector<Component> components = {*Component::parse("v:0:llm:frozen"), *Component::parse("llm:0-2")};
+  Result<Pipeline> pipeline = joinComponents(components, 3);
+  ASSERT_TRUE(pipeline) << pipeline.error();
+  CostModel costs;
+  costs.stages = {{.forward = 3}, {.weight = 4}, {}, {}};
+  const SearchOptions options{.maxMemory = 2, .maxEvaluations = 1000};
+  Result<SearchResult> found = searchSchedule(*pipeline, costs, options);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_DOUBLE_EQ(found->value, 27);
+  EXPECT_DOUBLE_EQ(found->lowerBound, 27);
+}
+
 TEST(Search, RefusesMemoryThatHoldsNothing) {
   CostModel costs;
   costs.stages = {{}};

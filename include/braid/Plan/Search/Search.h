@@ -51,6 +51,7 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
 
 /// No schedule of this pipeline takes less, whatever its order: each rank has its work, cannot start before its first
 /// input, and cannot end before what follows its last; and memory bounds how much it runs before its first backward.
+/// Of actions of one stage that differ (by micro-batch, part or release points), the shortest count on the way.
 double lowerBound(const Pipeline &pipeline, const CostModel &costs, const SearchOptions &options);
 
 struct BlockResult {
