@@ -184,6 +184,22 @@ void addUpdate(const Pipeline &pipeline, Schedule &schedule) {
   }
 }
 
+void dropIdleBackwards(const Pipeline &pipeline, Schedule &schedule) {
+  auto isIdle = [&](const Action &action) {
+    const Stage &stage = pipeline.stages[action.stage];
+    return isBackward(action.kind) && (!stage.backward || (action.kind == ActionKind::BackwardWeight && !stage.trains));
+  };
+  for (std::vector<Action> &row : schedule.rows) {
+    std::vector<Action> kept;
+    for (const Action &action : row)
+      if (!isIdle(action))
+        kept.push_back(action);
+      else if (!kept.empty() && kept.back().joinsNext)
+        kept.back().joinsNext = action.joinsNext;
+    row = std::move(kept);
+  }
+}
+
 Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, const GenerateOptions &options) {
   if (!schedule)
     return schedule;

@@ -152,24 +152,6 @@ static Result<const Maker *> makerOf(const std::string &kind) {
   return Error{"unknown schedule '" + kind + "'" + suggest(kind, names)};
 }
 
-/// Makers of chains think that every stage trains. What a frozen one has no need of goes: backwards of stages that have
-/// none, weight gradients of those without trained parameters.
-static void dropIdleBackwards(const Pipeline &pipeline, Schedule &schedule) {
-  auto isIdle = [&](const Action &action) {
-    const Stage &stage = pipeline.stages[action.stage];
-    return isBackward(action.kind) && (!stage.backward || (action.kind == ActionKind::BackwardWeight && !stage.trains));
-  };
-  for (std::vector<Action> &row : schedule.rows) {
-    std::vector<Action> kept;
-    for (const Action &action : row)
-      if (!isIdle(action))
-        kept.push_back(action);
-      else if (!kept.empty() && kept.back().joinsNext)
-        kept.back().joinsNext = action.joinsNext;
-    row = std::move(kept);
-  }
-}
-
 /// finish() comes once, whatever the maker does.
 static Result<Schedule> finished(const Maker &maker, const Pipeline &pipeline, const ScheduleRequest &request,
                                  const GenerateOptions &options) {

@@ -11,6 +11,7 @@
 #include "SearchLimits.h"
 #include "braid/Plan/Schedule/Generators.h"
 #include "braid/Plan/Support/Text.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 #include <algorithm>
 #include <functional>
@@ -88,6 +89,9 @@ private:
       return;
     ++result.evaluated;
     Schedule plain = schedule->computeOnly();
+    dropIdleBackwards(pipeline, plain);
+    if (!verify(pipeline, plain)) // a chain's order lacks parts that are deferred
+      return;
     Result<Timeline> timeline = simulate(pipeline, plain, costs);
     if (!timeline)
       return;

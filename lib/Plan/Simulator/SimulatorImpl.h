@@ -24,10 +24,11 @@ public:
     if (costs.duration)
       return costs.duration(action);
     const StageCost &cost = costs.stage(action.stage);
+    const double weight = pipeline.stages[action.stage].trains ? cost.weight : 0;
     return share(action) * (action.kind == ActionKind::Forward          ? cost.forward
                             : action.kind == ActionKind::BackwardInput  ? cost.input
-                            : action.kind == ActionKind::BackwardWeight ? cost.weight
-                            : action.kind == ActionKind::FullBackward   ? cost.input + cost.weight
+                            : action.kind == ActionKind::BackwardWeight ? weight
+                            : action.kind == ActionKind::FullBackward   ? cost.input + weight
                             : cost.recompute < 0                        ? cost.forward
                                                                         : cost.recompute);
   }

@@ -327,6 +327,27 @@ TEST(Search, FrozenForwardsFillTheWaitThatMemoryLeaves) {
   EXPECT_DOUBLE_EQ(found->lowerBound, 27);
 }
 
+// Orders of chains know neither deferral nor frozen stages: what the search makes of them is whole, and no more.
+TEST(Search, KnownOrdersFitPartsAndFrozenStages) {
+  const std::vector<std::vector<std::string>> models = {
+      {"v:0:llm:defers", "llm:1::defers"}, {"v:0:llm", "a:1-2:llm:frozen", "llm:3-4"}, {"v:0:llm", "llm:1-2::frozen"}};
+  for (const std::vector<std::string> &model : models)
+    for (int64_t evaluations : {1, 300}) {
+      std::vector<Component> components;
+      for (const std::string &text : model)
+        components.push_back(*Component::parse(text));
+      Result<Pipeline> pipeline = joinComponents(components, 4);
+      ASSERT_TRUE(pipeline) << pipeline.error();
+      CostModel costs;
+      costs.stages = {{}};
+      Result<SearchResult> found = searchSchedule(*pipeline, costs, {.maxEvaluations = evaluations});
+      ASSERT_TRUE(found) << found.error();
+      Result<ScheduleFacts> facts = verify(*pipeline, found->schedule);
+      EXPECT_TRUE(facts) << model[1] << ": " << facts.error();
+      EXPECT_GE(found->value, found->lowerBound - 1e-9) << model[1];
+    }
+}
+
 TEST(Search, RefusesMemoryThatHoldsNothing) {
   CostModel costs;
   costs.stages = {{}};

@@ -56,6 +56,21 @@ TEST(Simulator, ClosedForms) {
       }
 }
 
+// A frozen model behind an encoder has no weight gradients, so its B is as long as I. GPipe of 4 micro-batches on 3
+// stages: 6 for the forwards; the first gradient is at the encoder 2 later, which then takes 4 times I + W.
+TEST(Simulator, FrozenStagesHaveNoWeightGradient) {
+  ScheduleRequest request{.kind = "gpipe", .microbatches = 4};
+  for (const char *text : {"v:0:llm", "llm:1-2::frozen"})
+    request.components.push_back(*Component::parse(text));
+  Result<PlannedSchedule> planned = makeSchedule(request, {.messages = false, .update = false});
+  ASSERT_TRUE(planned) << planned.error();
+  CostModel costs;
+  costs.stages = {{}};
+  Result<Timeline> timeline = simulate(planned->pipeline, planned->schedule, costs);
+  ASSERT_TRUE(timeline) << timeline.error();
+  EXPECT_DOUBLE_EQ(timeline->makespan, 6 + 2 + 4 * 2);
+}
+
 TEST(Simulator, MicrobatchesMayDiffer) {
   // Two stages in a row: the second waits for each micro-batch of the first.
   PlannedSchedule planned = make({.kind = "gpipe", .ranks = 2, .microbatches = 2});

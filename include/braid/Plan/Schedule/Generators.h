@@ -82,6 +82,10 @@ Result<Schedule> amdpSplit(const Pipeline &pipeline, int updates, std::vector<in
 /// The table without messages and update that a generator starts from: sizes and placement of the pipeline.
 Schedule emptySchedule(const Pipeline &pipeline);
 
+/// Makers of chains think that every stage trains. This removes what a frozen one has no need of: backwards of stages
+/// that have none, weight gradients of those without trained parameters.
+void dropIdleBackwards(const Pipeline &pipeline, Schedule &schedule);
+
 /// Adds messages and update as the options say.
 Result<Schedule> finish(const Pipeline &pipeline, Result<Schedule> schedule, const GenerateOptions &options);
 

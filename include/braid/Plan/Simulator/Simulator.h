@@ -23,7 +23,7 @@
 namespace braid::plan {
 
 struct StageCost {
-  double forward = 1, input = 1, weight = 1; // durations; a full backward takes input + weight
+  double forward = 1, input = 1, weight = 1; // durations; a full backward takes input + weight, frozen stages no weight
   double recompute = -1;                     // -1: as long as forward
   double activation = 1;                     // memory that forward makes
   double kept = -1;      // of it, what waits for the weight gradient after the input gradient; -1: all
