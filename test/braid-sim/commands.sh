@@ -21,9 +21,11 @@ for kind in gpipe 1f1b interleaved looped_bfs zb_h1 zb_h2 zb_v v_half v_min chim
   "$sim" verify --kind $kind -p 4 -m 8 > "$work/verified"
   expect "is right" "$work/verified"
   # A table that is written and read again is the same.
-  "$sim" convert --kind $kind -p 4 -m 8 --to compute -o "$work/$kind.csv"
-  "$sim" convert --table "$work/$kind.csv" --to compute -o "$work/again.csv"
-  cmp "$work/$kind.csv" "$work/again.csv"
+  for to in messages compute; do
+    "$sim" convert --kind $kind -p 4 -m 8 --to $to -o "$work/$kind.csv"
+    "$sim" convert --table "$work/$kind.csv" --to $to -o "$work/again.csv"
+    cmp "$work/$kind.csv" "$work/again.csv"
+  done
 done
 
 # 1F1B of 4 ranks and 8 micro-batches: (8 + 3) (1 + 2) = 33.

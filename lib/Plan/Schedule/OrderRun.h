@@ -11,12 +11,14 @@
 #include "Collective.h"
 #include "braid/Plan/Schedule/Dataflow.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 
 namespace braid::plan {
 
@@ -44,7 +46,8 @@ private:
 };
 
 /// Runs queues of actions in unit time (F, I, W: 1, B: 2) and reports starts and ends in one global order. A rank takes
-/// the best ready head of its queues. What this gives is an order; the simulator gives times.
+/// the best ready head of its queues, of an overlapped block both halves. What this gives is an order; the simulator
+/// gives times.
 class OrderRun {
 public:
   struct Queue {
@@ -69,7 +72,7 @@ public:
     heads.resize(ranks);
     for (int rank = 0; rank < ranks; ++rank)
       heads[rank].assign(queues[rank].size(), 0);
-    std::vector<const Action *> running(ranks); // nullptr: the rank is free
+    std::vector<std::span<const Action>> running(ranks); // empty: the rank is free
     constexpr int horizon = maxCost + 1;
     std::vector<RankSet> ends(horizon, RankSet(ranks)); // by time modulo the horizon: what ends then
     RankSet wake(ranks);
@@ -83,13 +86,17 @@ public:
     for (int64_t now = 0;;) {
       bool again = false;
       wake.drain([&](int rank) {
-        const Action *action = running[rank] ? nullptr : take(rank);
-        if (!action)
+        const std::span<const Action> taken = running[rank].empty() ? take(rank) : std::span<const Action>();
+        if (taken.empty())
           return;
-        started(rank, *action);
-        running[rank] = action;
-        ends[(now + cost(action->kind)) % horizon].add(rank);
-        again |= action->kind == ActionKind::Forward;
+        running[rank] = taken;
+        int length = 0;
+        for (const Action &action : taken) {
+          started(rank, action);
+          length += cost(action.kind);
+          again |= action.kind == ActionKind::Forward;
+        }
+        ends[(now + length) % horizon].add(rank);
       });
       // A collective is complete: its other members go on.
       if (!complete.empty()) {
@@ -115,16 +122,17 @@ public:
       }
       now += wait;
       ends[now % horizon].drain([&](int rank) {
-        const Action &action = *running[rank];
-        running[rank] = nullptr;
+        const std::span<const Action> taken = std::exchange(running[rank], {});
         throttle = true;
-        if (isCompute(action.kind)) {
-          done[shape.slot(action)] |= effect(action.kind);
-          for (const auto *list : {&graph.consumers, &graph.producers})
-            for (int stage : (*list)[action.stage])
-              wake.add(pipeline.rankOf(stage, action.direction));
+        for (const Action &action : taken) {
+          if (isCompute(action.kind)) {
+            done[shape.slot(action)] |= effect(action.kind);
+            for (const auto *list : {&graph.consumers, &graph.producers})
+              for (int stage : (*list)[action.stage])
+                wake.add(pipeline.rankOf(stage, action.direction));
+          }
+          ended(rank, action);
         }
-        ended(rank, action);
         wake.add(rank);
       });
     }
@@ -146,7 +154,7 @@ private:
     return collective.complete();
   }
 
-  static constexpr int maxCost = 2;
+  static constexpr int maxCost = 4; // of a block
   static int cost(ActionKind kind) { return kind == ActionKind::FullBackward ? 2 : isCompute(kind) ? 1 : 0; }
 
   bool ready(const Action &action) {
@@ -167,8 +175,8 @@ private:
     return false;
   }
 
-  const Action *take(int rank) {
-    const Action *best = nullptr;
+  std::span<const Action> take(int rank) {
+    std::span<const Action> best;
     size_t from = 0;
     int phase = std::numeric_limits<int>::max();
     for (size_t queue = 0; queue < queues[rank].size(); ++queue)
@@ -177,24 +185,27 @@ private:
     for (size_t queue = 0; queue < queues[rank].size(); ++queue) {
       if (heads[rank][queue] == queues[rank][queue].actions.size() || queues[rank][queue].phase > phase)
         continue;
-      const Action &action = queues[rank][queue].actions[heads[rank][queue]];
-      if (best && !before(action, *best))
+      const std::span<const Action> left = queues[rank][queue].actions.subspan(heads[rank][queue]),
+                                    head = left.first(left[0].joinsNext && left.size() > 1 ? 2 : 1);
+      if (!best.empty() && !before(head[0], best[0]))
         continue;
-      if (!ready(action) || (isCollective(action.kind) && !gathered(rank, action)))
+      if (!std::all_of(head.begin(), head.end(), [&](const Action &action) { return ready(action); }) ||
+          (isCollective(head[0].kind) && !gathered(rank, head[0])))
         continue;
-      if (runsAhead(action)) {
+      if (std::any_of(head.begin(), head.end(), [&](const Action &action) { return runsAhead(action); })) {
         throttled.push_back(rank);
         anyThrottled = true;
         continue;
       }
-      best = &action;
+      best = head;
       from = queue;
     }
-    if (best) {
-      ++heads[rank][from];
-      if (best->kind == ActionKind::Forward)
-        ++forwards[size_t(best->direction) * shape.stages + best->stage];
-    }
+    if (best.empty())
+      return best;
+    heads[rank][from] += best.size();
+    for (const Action &action : best)
+      if (action.kind == ActionKind::Forward)
+        ++forwards[size_t(action.direction) * shape.stages + action.stage];
     return best;
   }
 

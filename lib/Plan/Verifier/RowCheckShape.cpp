@@ -32,6 +32,11 @@ Status RowCheck::checkShape() {
       if (isMessage(action.kind) && (action.peer < 0 || action.peer >= shape.stages))
         return fail(here(action) + " names stage " + std::to_string(action.peer) +
                     " at its other end, which the pipeline does not have");
+      const std::vector<Action> &row = schedule.rows[rank];
+      if (action.joinsNext &&
+          (!isCompute(action.kind) || size_t(index) + 1 == row.size() || !isCompute(row[index + 1].kind)))
+        return fail(here(action) + " is the first half of an overlapped block, and no computation follows it; let two "
+                                   "computations overlap");
       if (isCompute(action.kind) && action.microbatch < 0)
         return fail(here(action) + " needs a micro-batch");
       if (action.microbatch < -1 || action.microbatch >= shape.microbatches)

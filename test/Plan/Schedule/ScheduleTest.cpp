@@ -82,6 +82,32 @@ TEST(Schedule, BlocksIdleCellsAndLineEndsAreRead) {
   EXPECT_NE(bad.error().find("row 2, cell 2"), std::string::npos) << bad.error();
 }
 
+// What a block needs is received before it, and what it makes is sent behind it: its halves stay together.
+TEST(Schedule, MessagesStandBesideBlocks) {
+  for (const char *kind : {"dualpipe", "dualpipev"})
+    for (int ranks : {2, 4}) {
+      Result<PlannedSchedule> planned = makeSchedule({.kind = kind, .ranks = ranks, .microbatches = 12}, {});
+      ASSERT_TRUE(planned) << planned.error();
+      int blocks = 0;
+      for (const std::vector<Action> &row : planned->schedule.rows)
+        for (size_t index = 0; index < row.size(); ++index)
+          if (row[index].joinsNext) {
+            ++blocks;
+            ASSERT_LT(index + 1, row.size());
+            EXPECT_TRUE(isCompute(row[index + 1].kind)) << kind << ": " << row[index + 1].str();
+          }
+      EXPECT_GT(blocks, 0);
+      Schedule again = must(Schedule::parseCsv(planned->schedule.csv()));
+      EXPECT_TRUE(verify(planned->pipeline, again));
+      // A library's table may be wrong where a file cannot.
+      for (std::vector<Action> &row : again.rows)
+        row.back().joinsNext = true;
+      Result<ScheduleFacts> facts = verify(planned->pipeline, again);
+      ASSERT_FALSE(facts);
+      EXPECT_NE(facts.error().find("first half of an overlapped block"), std::string::npos) << facts.error();
+    }
+}
+
 TEST(Schedule, SaysWhatPyTorchCannotLoad) {
   EXPECT_EQ(must(Schedule::parseCsv("0F0,0B0\n1F0,1B0\n")).whyNotPyTorch(), "");
   EXPECT_NE(must(Schedule::parseCsv("0F0@1,0B0@1\n")).whyNotPyTorch(), "");
