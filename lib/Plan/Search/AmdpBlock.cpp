@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SearchLimits.h"
+#include "Units.h"
 #include "braid/Plan/Schedule/Generators.h"
 #include "braid/Plan/Schedule/Kinds.h"
 #include "braid/Plan/Simulator/Simulator.h"
@@ -32,8 +33,8 @@ Result<BlockResult> searchAmdpBlock(int ranks, const CostModel &costs, const Sea
       Result<Timeline> timeline = simulate(pipeline, schedule->computeOnly(), costs);
       if (!timeline)
         return Error{timeline.error()};
-      if (*std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end()) >
-          ranks * costs.stage(0).activation + 1e-9)
+      if (!fitsMemory(*std::max_element(timeline->peakActivation.begin(), timeline->peakActivation.end()),
+                      ranks * costs.stage(0).activation))
         return HUGE_VAL;
       makespans[i] = timeline->makespan;
     }

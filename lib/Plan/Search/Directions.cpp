@@ -12,6 +12,7 @@
 
 #include "Periodic.h"
 #include "SearchLimits.h"
+#include "Units.h"
 #include "braid/Plan/Support/Text.h"
 
 #include <algorithm>
@@ -75,6 +76,7 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &ti
       if (isBackward(schedule.rows[rank][index].kind))
         for (int update = schedule.rows[rank][index].microbatch / window; update < updates; ++update)
           complete[update] = std::max(complete[update], timeline.end[rank][index]);
+  const double tolerance = 1e-12 * timeline.makespan;
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     std::vector<std::pair<int, int>> hosted;
     for (int stage = 0; stage < pipeline.numStages(); ++stage)
@@ -82,9 +84,15 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &ti
         if (pipeline.rankOf(stage, direction) == rank && pipeline.stages[stage].trains)
           hosted.push_back({stage, direction});
     std::vector<Action> row;
+    // What takes no time may start when its window is complete.
+    std::vector<size_t> own(updates, 0); // actions of this row up to the last gradient of an update
+    for (size_t index = 0; index < schedule.rows[rank].size(); ++index)
+      if (isBackward(schedule.rows[rank][index].kind))
+        for (int update = schedule.rows[rank][index].microbatch / window; update < updates; ++update)
+          own[update] = index + 1;
     int version = 0;
-    auto updateBefore = [&](double time) {
-      for (; version < updates && complete[version] <= time + 1e-9; ++version)
+    auto updateBefore = [&](double time, size_t index) {
+      for (; version < updates && complete[version] <= time && own[version] <= index; ++version)
         for (ActionKind kind : {ActionKind::ReduceGrad, ActionKind::Step})
           for (auto [stage, direction] : hosted) {
             Action update = compute(kind, stage, -1, direction);
@@ -93,12 +101,12 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &ti
           }
     };
     for (size_t index = 0; index < schedule.rows[rank].size(); ++index) {
-      updateBefore(timeline.start[rank][index]);
+      updateBefore(timeline.start[rank][index] + tolerance, index);
       Action action = schedule.rows[rank][index];
       action.version = static_cast<int16_t>(version);
       row.push_back(action);
     }
-    updateBefore(timeline.makespan);
+    updateBefore(timeline.makespan, schedule.rows[rank].size());
     schedule.rows[rank] = std::move(row);
   }
 }
@@ -119,7 +127,7 @@ public:
     if (!timeline)
       return false;
     double most = *std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end());
-    if (most > maxMemory + 1e-9)
+    if (!fitsMemory(most, maxMemory))
       return false;
     // The middle half of the stream, on the rank that is slowest there.
     int low = perDirection / 4, high = std::max(low + 1, 3 * perDirection / 4);
@@ -253,9 +261,11 @@ static Status searchStep(DirectionsResult &result, const Pipeline &flat, const C
   return {};
 }
 
-/// The verifier has the last word.
-static Result<DirectionsResult> verified(DirectionsResult result) {
+/// The verifier has the last word. `unit`: that of the result's times so far.
+static Result<DirectionsResult> verified(DirectionsResult result, double unit) {
   result.schedule.name = "directions";
+  result.blockTime *= unit;
+  result.lowerBound *= unit;
   Schedule whole = result.schedule;
   if (Status status = addMessages(result.pipeline, whole); !status)
     return Error{status.error()};
@@ -265,7 +275,7 @@ static Result<DirectionsResult> verified(DirectionsResult result) {
 }
 
 Result<DirectionsResult> searchDirections(int ranks, int directions, int microbatches, int updates,
-                                          const CostModel &costs, SearchOptions options) {
+                                          const CostModel &given, SearchOptions options) {
   if (ranks < 1 || directions < 1 || directions > ranks)
     return Error{std::to_string(directions) + " directions through " + std::to_string(ranks) +
                  " ranks; choose at least one, and at most as many as there are ranks"};
@@ -280,6 +290,9 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   DirectionsResult result;
   result.pipeline = directionsPipeline(ranks, directions, microbatches);
   Pipeline flat = flatten(result.pipeline);
+  const double unit = timeUnit(given);
+  const CostModel costs = inUnits(given, unit);
+  options.stopAt /= unit;
   CostModel flatCosts = costs;
   if (costs.stages.size() > 1)
     for (int direction = 1; direction < directions; ++direction)
@@ -287,7 +300,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   if (updates == 1) {
     if (Status status = searchStep(result, flat, flatCosts, options); !status)
       return Error{status.error()};
-    return verified(std::move(result));
+    return verified(std::move(result), unit);
   }
   if (options.maxMemory < 0)
     options.maxMemory = ranks * costs.stage(0).activation;
@@ -357,7 +370,7 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
   if (result.schedule.rows.empty())
     return Error{"no stream in " + std::to_string(directions) + " directions fits into a memory of " +
                  decimal(options.maxMemory) + " per rank; allow more"};
-  return verified(std::move(result));
+  return verified(std::move(result), unit);
 }
 
 } // namespace braid::plan

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ListScheduler.h"
+#include "Units.h"
 
 #include <algorithm>
 
@@ -39,7 +40,7 @@ bool ListScheduler::leavesRoom(int rank, int stage) const {
   if (options.maxMemory < 0 || !pipeline.stages[stage].backward)
     return true;
   double held = memory[rank] + costs.stage(stage).activation;
-  if (held > options.maxMemory + tiny)
+  if (!fitsMemory(held, options.maxMemory))
     return false;
   // Weight gradients that wait may run before what follows.
   for (int other : hosted[rank])
@@ -53,7 +54,7 @@ bool ListScheduler::leavesRoom(int rank, int stage) const {
     if (pass.microbatch < (pass.forward ? nextForward : nextInput)[pass.stage] || !pipeline.stages[pass.stage].backward)
       continue;
     held += (pass.forward ? 1 : -1) * costs.stage(pass.stage).activation;
-    if (held > options.maxMemory + tiny)
+    if (!fitsMemory(held, options.maxMemory))
       return false;
   }
   return true;

@@ -7,6 +7,7 @@
 
 #include "ImproveOrder.h"
 #include "ListScheduler.h"
+#include "Units.h"
 
 #include <algorithm>
 
@@ -37,7 +38,7 @@ void improveOrder(const Pipeline &pipeline, const CostModel &costs, const Search
       return unknown;
     if (options.maxMemory >= 0)
       for (double most : timeline->peakMemory)
-        if (most > options.maxMemory + 1e-9)
+        if (!fitsMemory(most, options.maxMemory))
           return unknown;
     value = options.objective == Objective::Span ? timeline->longestSpan : timeline->makespan;
     // Starts count a little: what runs earlier makes room.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ListScheduler.h"
+#include "Units.h"
 
 #include <algorithm>
 #include <tuple>
@@ -127,7 +128,7 @@ ListScheduler::Choice ListScheduler::byTargets(int rank, double now, const Setti
         reserve += costs.stage(other).activation;
     }
     bool fits = !info.backward || options.maxMemory < 0 ||
-                memory[rank] + costs.stage(stage).activation + reserve <= options.maxMemory + tiny;
+                fitsMemory(memory[rank] + costs.stage(stage).activation + reserve, options.maxMemory);
     bool wanted = !info.backward || inFlight < setting.inFlight || !earliest;
     if (choice.stage < 0) {
       bool forwardNow = forwardAt <= now + tiny && wanted;

@@ -9,6 +9,7 @@
 #include "ImproveOrder.h"
 #include "ListScheduler.h"
 #include "SearchLimits.h"
+#include "Units.h"
 #include "braid/Plan/Schedule/Generators.h"
 #include "braid/Plan/Support/Text.h"
 #include "braid/Plan/Verifier/Verifier.h"
@@ -99,7 +100,7 @@ private:
       guides.emplace_back(pipeline, plain, *timeline);
     double most = *std::max_element(timeline->peakMemory.begin(), timeline->peakMemory.end());
     double value = options.objective == Objective::Span ? timeline->longestSpan : timeline->makespan;
-    if ((options.maxMemory >= 0 && most > options.maxMemory + tiny) || value >= result.value)
+    if ((options.maxMemory >= 0 && !fitsMemory(most, options.maxMemory)) || value >= result.value)
       return;
     result.value = value;
     result.origin = plain.name;
@@ -276,7 +277,16 @@ Result<SearchResult> searchSchedule(const Pipeline &pipeline, const CostModel &c
   if (costs.duration || costs.activation || costs.bytes || costs.links != Links::Free)
     return Error{"the search takes costs of stages and free links; leave out durations of single actions, sizes of "
                  "single messages and shared links, and simulate what it finds with them"};
-  return ScheduleSearch(pipeline, costs, options).run(known);
+  const double unit = timeUnit(costs);
+  const CostModel scaled = inUnits(costs, unit);
+  SearchOptions limits = options;
+  limits.stopAt /= unit;
+  Result<SearchResult> result = ScheduleSearch(pipeline, scaled, limits).run(known);
+  if (result) {
+    result->value *= unit;
+    result->lowerBound *= unit;
+  }
+  return result;
 }
 
 } // namespace braid::plan

@@ -63,6 +63,27 @@ TEST(ScheduleComparison, HasThePublishedSteps) {
   EXPECT_LE(rowOf(rows, "searched", 2).step, 25.5);
 }
 
+// Actions that take no time, and times in any unit: the same steps in proportion, and nothing is refused for them.
+TEST(ScheduleComparison, TakesZeroTinyAndLargeTimes) {
+  for (double weight : {0.0, 1.0}) {
+    for (double unit : {1.0, 1e-10, 1e9}) {
+      std::vector<ComparedSchedule> rows = compare({.forward = 2.75 * unit,
+                                                    .input = 1.5 * unit,
+                                                    .weight = weight * unit,
+                                                    .activation = unit,
+                                                    .maxMemory = 4 * unit,
+                                                    .evaluations = 300});
+      for (auto [stages, copies] : {std::pair{1, 1}, {2, 1}, {1, 2}}) {
+        ComparedSchedule row = rowOf(rows, "searched", stages, copies);
+        EXPECT_EQ(row.refused, "");
+        EXPECT_TRUE(row.fits);
+        EXPECT_GE(row.step, 8 * (4.25 + weight) * unit * (1 - 1e-9));
+        EXPECT_LE(row.step, 1.4 * 8 * (4.25 + weight) * unit); // 1F1B: 11 / 8
+      }
+    }
+  }
+}
+
 TEST(ScheduleComparison, SaysWhatDoesNotFitAndWhatDoesNotExist) {
   std::vector<ComparedSchedule> rows = compare({.ranks = 6, .microbatches = 7, .latency = 0.1, .maxMemory = 5});
   int before = 0;
