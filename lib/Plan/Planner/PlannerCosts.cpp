@@ -20,9 +20,9 @@ double inFlight(const std::string &kind, int chunks, int stage, int stages, int 
     held = microbatches;
   else if (kind == "interleaved") // Narayanan et al., 2021: 2 (p-1-r) + (v-1) p forwards more than backwards, and one
     held = (2 * (rest - 1) + (chunks - 1) * p + 1) / chunks;
-  else if (kind == "zb_h2")
-    held = 2 * rest - 1;
-  else if (kind == "zb_v" || kind == "amdp")
+  else if (kind == "zb_h2") // as under ZB-H1, later stages owe weight gradients for which they hold as much
+    held = 2 * p - 1;
+  else if (kind == "zb_h1" || kind == "zb_v" || kind == "amdp")
     held = p;
   return std::min<double>(held, microbatches);
 }

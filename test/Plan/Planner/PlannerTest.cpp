@@ -7,7 +7,9 @@
 
 #include "braid/Plan/Planner/Planner.h"
 #include "braid/Plan/File/PlanFile.h"
+#include "braid/Plan/Schedule/Kinds.h"
 #include "braid/Plan/Schedule/Partition.h"
+#include "braid/Plan/Verifier/Verifier.h"
 
 #include <gtest/gtest.h>
 
@@ -221,6 +223,40 @@ TEST(Planner, ClosedFormsAgreeWithTheSimulator) {
       EXPECT_NEAR(evaluation->simulated, evaluation->seconds, 0.02 * evaluation->seconds) << candidate.str();
       EXPECT_NEAR(evaluation->parts.total(), evaluation->seconds, 1e-9);
     }
+}
+
+// Activations in flight are counted until their weight gradients, on later ranks too. The head makes the last stage the
+// fullest; under 1F1B it holds one micro-batch, under the others as many as the verifier finds in their tables.
+TEST(Planner, CountsActivationsInFlightAsTheVerifierDoes) {
+  constexpr int pp = 4;
+  PlannerProblem problem = read(languageOnly);
+  problem.components[0].model.vocabulary = 4e6;
+  auto peak = [&](const char *kind, int chunks, int microbatches) {
+    problem.batch = microbatches;
+    Candidate candidate;
+    candidate.language.parallel = {.tp = 1, .cp = 1, .pp = pp, .dp = 1, .zero = 1};
+    candidate.microbatch = 1;
+    candidate.kind = kind;
+    candidate.chunks = chunks;
+    Result<Evaluation> evaluation = evaluate(problem, candidate);
+    EXPECT_TRUE(evaluation) << evaluation.error();
+    EXPECT_EQ(evaluation->fullest, "stage 3") << kind;
+    return evaluation->peakBytes;
+  };
+  auto held = [&](const char *kind, int chunks, int microbatches) {
+    Result<PlannedSchedule> planned =
+        makeSchedule({.kind = kind, .ranks = pp, .microbatches = microbatches, .chunks = chunks}, {});
+    EXPECT_TRUE(planned) << planned.error();
+    Result<ScheduleFacts> facts = verify(planned->pipeline, planned->schedule);
+    EXPECT_TRUE(facts) << facts.error();
+    return double(facts->peakActivations[pp - 1]) / chunks;
+  };
+  const double one = peak("1f1b", 1, 16), each = peak("zb_h1", 1, 2) - one;
+  EXPECT_GT(each, 0);
+  for (auto [kind, chunks] : {std::pair{"1f1b", 1}, {"zb_h1", 1}, {"zb_h2", 1}, {"interleaved", 2}})
+    for (int microbatches : {4, 8, 16})
+      EXPECT_NEAR((peak(kind, chunks, microbatches) - one) / each, held(kind, chunks, microbatches) - 1, 1e-6)
+          << kind << " " << microbatches;
 }
 
 TEST(Planner, MoreMemoryIsNeverSlower) {
