@@ -327,22 +327,23 @@ Result<DirectionsResult> searchDirections(int ranks, int directions, int microba
                                                                attempt % 4 == 1 ? costs.latency : 0, random))
       found |= collector.offer(unroll(flat, *pattern), origin);
   };
-  auto tryPeriod = [&](double stretch) {
-    for (int attempt = 0; attempt < 48 && !limits.reached(result.evaluated, 0.5); ++attempt) {
+  auto tryPeriod = [&](double stretch, int64_t attempts = 48) {
+    for (int attempt = 0; attempt < attempts && !limits.reached(result.evaluated, 0.5); ++attempt) {
       if (found && result.blockTime <= result.lowerBound * stretch + 1e-6)
         return;
       tryPattern(flatCosts, shortest * stretch, grid, attempt, "pattern");
     }
   };
-  tryPeriod(1);
+  tryPeriod(1, std::max<int64_t>(48, options.maxEvaluations / 8));
   // Unequal F, I and W may leave gaps that fit none of them. Then the order is that of a pattern for equal ones, with
   // some slack, and every action runs as early as it can.
   CostModel equal = flatCosts;
   const double mean = shortest / (3 * directions);
   for (StageCost &cost : equal.stages)
     cost.forward = cost.input = cost.weight = mean;
+  const int64_t ordered = std::max<int64_t>(16, options.maxEvaluations / 32);
   for (double slack : {0.0, 0.25, 0.5, 1.0, 1.5})
-    for (int attempt = 0; attempt < 16 && !limits.reached(result.evaluated, 0.5); ++attempt) {
+    for (int attempt = 0; attempt < ordered && !limits.reached(result.evaluated, 0.5); ++attempt) {
       if (found && result.blockTime <= result.lowerBound + 1e-6)
         break;
       equal.latency = costs.latency + slack * mean;

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What a search does next depends on how many schedules it has tried, never on the clock: a search that ends by itself
-// finds the same on every machine. A time limit only ends it early.
+// finds the same on every machine with the same standard library (std::shuffle differs). A time limit only ends it
+// early.
 //
 //===----------------------------------------------------------------------===//
 
