@@ -90,7 +90,8 @@ Result<BlockResult> searchAmdpBlock(int ranks, const CostModel &costs, const Sea
     offer(pauses);
   }
   if (result.pauses.empty())
-    return Error{"no split of AMDP's backwards keeps within " + std::to_string(ranks) + " activations"};
+    return Error{"no split of AMDP's backwards that was tried keeps within " + std::to_string(ranks) +
+                 " activations; try more"};
   return result;
 }
 
