@@ -141,6 +141,9 @@ public:
             ends[which] = std::max(ends[which], timeline->end[rank][index]);
       blockTime = std::max(blockTime, (ends[1] - ends[0]) / (high - low) * block);
     }
+    // Directions that take turns do the middle's work at other times: then the whole table counts, with fill and drain.
+    if (blockTime < best.lowerBound - 1e-9)
+      blockTime = timeline->makespan / perDirection * block;
     if (blockTime > best.blockTime + 1e-9 && !best.schedule.rows.empty())
       return false;
     unflatten(pipeline, schedule);

@@ -360,6 +360,18 @@ TEST(Search, RefusesMemoryThatHoldsNothing) {
   EXPECT_EQ(one->peakActivation, 1);
 }
 
+// With much memory and few tries directions run one after the other. No stream takes less than its bound all the same.
+TEST(Search, DirectionsThatTakeTurnsAreTimedAsAWhole) {
+  CostModel costs;
+  costs.stages = {{.weight = 1.53}};
+  for (int memory : {10, 20, 40}) {
+    Result<DirectionsResult> found =
+        searchDirections(5, 3, 18, 2, costs, {.maxMemory = double(memory), .maxEvaluations = 1});
+    ASSERT_TRUE(found) << found.error();
+    EXPECT_GE(found->blockTime, found->lowerBound - 1e-9);
+  }
+}
+
 TEST(Search, AnyNumberOfDirections) {
   for (int d : {3, 4, 5, 6, 7, 8, 10})
     for (int directions = 1; directions <= d / 2; ++directions) {

@@ -28,8 +28,10 @@ void addWindows(const Pipeline &pipeline, Schedule &schedule, const Timeline &ti
 
 struct DirectionsResult {
   Pipeline pipeline;
-  Schedule schedule;    // with updates, without messages
-  double blockTime = 0; // time of `ranks` more micro-batches in the middle of the stream; with one update, of the step
+  Schedule schedule; // with updates, without messages
+  /// Time of `ranks` more micro-batches in the middle of the stream, or in all of it where directions take turns; with
+  /// one update, of the step.
+  double blockTime = 0;
   double lowerBound = 0;
   int64_t evaluated = 0;
   double peakActivation = 0; // on the rank that holds most
