@@ -43,6 +43,15 @@ Result<FittedCurve> fitCurve(const Profile &profile) {
   return curve;
 }
 
+/// "file:line:column: " of a byte of the text.
+static std::string placeOf(const std::string &fileName, const std::string &text, size_t byte) {
+  const size_t stop = std::min(byte, text.size());
+  const size_t line = 1 + std::count(text.begin(), text.begin() + stop, '\n');
+  const size_t start = stop == 0 ? std::string::npos : text.rfind('\n', stop - 1);
+  const size_t column = stop - (start == std::string::npos ? 0 : start + 1) + 1;
+  return fileName + ":" + std::to_string(line) + ":" + std::to_string(column) + ": ";
+}
+
 /// Whether the text is JSON, and where it ceases to be.
 static Status checkJson(const std::string &text, const std::string &fileName) {
   try {
@@ -50,12 +59,13 @@ static Status checkJson(const std::string &text, const std::string &fileName) {
       return {};
     return Error{fileName + ": this is JSON without keys; docs/Costs.md, section 3, shows what it holds"};
   } catch (const Json::parse_error &error) {
-    const size_t stop = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-    const size_t line = 1 + std::count(text.begin(), text.begin() + stop, '\n');
-    const size_t start = stop == 0 ? std::string::npos : text.rfind('\n', stop - 1);
-    const size_t column = stop - (start == std::string::npos ? 0 : start + 1) + 1;
-    return Error{fileName + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                 ": this is no JSON from here on; docs/Costs.md, section 3, shows some"};
+    return Error{placeOf(fileName, text, error.byte > 0 ? error.byte - 1 : 0) +
+                 "this is no JSON from here on; docs/Costs.md, section 3, shows some"};
+  } catch (const Json::out_of_range &error) { // a number; the message ends with it, in quotes
+    const std::string what = error.what();
+    const size_t open = what.find('\''), close = what.rfind('\'');
+    const std::string number = open < close ? what.substr(open + 1, close - open - 1) : "";
+    return Error{placeOf(fileName, text, text.find(number)) + "the number " + number + " is larger than any double"};
   }
 }
 

@@ -149,6 +149,8 @@ TEST(CostCurve, BadProfilesAreLocated) {
   EXPECT_TRUE(says(error("{\"profiles\": {}}"), "must be a list"));
   EXPECT_TRUE(says(error("{\"profiles\": [\n  {\"unit\": x}]}"), "p.json:2:12: this is no JSON from here on"));
   EXPECT_TRUE(says(error("{\"profiles\": [\n"), "p.json:2:1: this is no JSON from here on"));
+  EXPECT_TRUE(says(error("{\"profiles\": [\n  {\"unit\": 3e400}]}"),
+                   "p.json:2:12: the number 3e400 is larger than any double"));
   EXPECT_TRUE(says(error("profiles: []"), "p.json:1:1: this is no JSON"));
   EXPECT_TRUE(says(error("3"), "p.json: this is JSON without keys"));
   for (const char *broken : {"{", "[1,", "%YAML 9.9\n", "&a *b", "{\"profiles\": []}\n---\n{}", "\xff", ""})
