@@ -96,10 +96,6 @@ double Tensor::item() const {
   return toAten(handle).item().toDouble();
 }
 
-int64_t Tensor::integer() const {
-  BelowAutograd guard;
-  return toAten(handle).item().toLong();
-}
 
 Tensor ownedLike(Tensor value, const Tensor &like) {
   BelowAutograd guard;

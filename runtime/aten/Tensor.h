@@ -67,7 +67,6 @@ public:
 
   /// The only element.
   double item() const;
-  int64_t integer() const;
 
 private:
   braid_tensor handle = nullptr;

@@ -13,7 +13,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 sim = os.path.abspath(sys.argv[1])
-os.chdir(tempfile.mkdtemp())
+root = tempfile.TemporaryDirectory()  # it goes with the process
+os.mkdir(os.path.join(root.name, "files"))
+os.chdir(os.path.join(root.name, "files"))
 failures = []
 local = threading.local()
 
@@ -22,7 +24,7 @@ def run(words):
     """Exit status, and all that is printed and written: what names the output file is no change. Each thread has a
     folder of its own with all files."""
     if not hasattr(local, "folder"):
-        local.folder = os.path.join(tempfile.mkdtemp(), "work")
+        local.folder = os.path.join(tempfile.mkdtemp(dir=root.name), "work")
         shutil.copytree(".", local.folder)
     before = set(os.listdir(local.folder))
     done = subprocess.run([sim, *words], capture_output=True, text=True, timeout=120, cwd=local.folder)

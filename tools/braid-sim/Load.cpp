@@ -7,6 +7,8 @@
 
 #include "Input.h"
 
+#include "braid/Plan/Support/Text.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -152,12 +154,9 @@ static Result<std::function<double(const Action &)>> durationsOf(const Input &in
 /// Parts of what a forward makes are no more than the whole.
 static Status checkParts(const Input &input) {
   for (auto [option, value] : {std::pair{"--kept", input.kept}, {"--checkpoint", input.checkpoint}})
-    if (value > input.activation) {
-      std::ostringstream text;
-      text << option << " is " << value << ", more than the " << input.activation
-           << " that a forward makes; raise --activation";
-      return Error{text.str()};
-    }
+    if (value > input.activation)
+      return Error{std::string(option) + " is " + decimal(value) + ", more than the " + decimal(input.activation) +
+                   " that a forward makes; raise --activation"};
   return {};
 }
 

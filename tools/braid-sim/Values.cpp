@@ -14,7 +14,6 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 using namespace braid;
 
@@ -35,24 +34,14 @@ static CLI::Validator number(std::function<bool(double)> fits, const std::string
   return CLI::Validator(check, "");
 }
 
-static std::string text(double value) {
-  std::ostringstream stream;
-  stream << value;
-  return stream.str();
-}
-
 CLI::Validator sim::numberFrom(double low, double high) {
-  return number([=](double value) { return value >= low && value <= high; }, "from " + text(low) + " to " + text(high));
-}
-
-CLI::Validator sim::numberAbove(double low, double high) {
-  return number([=](double value) { return value > low && value <= high; },
-                "above " + text(low) + " and up to " + text(high));
+  return number([=](double value) { return value >= low && value <= high; },
+                "from " + plan::decimal(low) + " to " + plan::decimal(high));
 }
 
 CLI::Validator sim::numberOrMinusOne() {
   return number([](double value) { return value == -1 || (value >= 0 && value <= mostOfANumber); },
-                "from 0 to " + text(mostOfANumber) + ", or -1");
+                "from 0 to " + plan::decimal(mostOfANumber) + ", or -1");
 }
 
 CLI::Validator sim::share() { return numberFrom(0, 1); }

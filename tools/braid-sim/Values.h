@@ -26,8 +26,6 @@ constexpr double mostOfANumber = 1e15;
 
 /// A finite number in this range.
 CLI::Validator numberFrom(double low, double high = mostOfANumber);
-/// The same above `low`.
-CLI::Validator numberAbove(double low, double high = mostOfANumber);
 /// A number from 0, or -1 for what the help says.
 CLI::Validator numberOrMinusOne();
 CLI::Validator share();

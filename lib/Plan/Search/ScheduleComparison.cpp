@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "braid/Plan/Search/ScheduleComparison.h"
+#include "Units.h"
 #include "braid/Plan/Schedule/Kinds.h"
 #include "braid/Plan/Search/Directions.h"
 
@@ -44,7 +45,7 @@ static void complete(const ScheduleComparison &request, ComparedSchedule &row) {
   double work = request.microbatches * (request.forward + request.input + request.weight);
   row.bubble = row.step > 0 ? std::max(0.0, 1 - work / row.step) : 0;
   row.memory = row.activations + request.state * row.copies * row.versions;
-  row.fits = request.maxMemory < 0 || row.memory <= request.maxMemory * (1 + 1e-9);
+  row.fits = request.maxMemory < 0 || fitsMemory(row.memory, request.maxMemory);
 }
 
 static ComparedSchedule generated(const ScheduleComparison &request, const ScheduleKind &kind, int chunks) {

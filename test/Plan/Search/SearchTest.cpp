@@ -468,10 +468,7 @@ TEST(Search, StepsInSeveralDirections) {
       Result<ScheduleFacts> facts = verify(found->pipeline, whole, {.maxActivations = p});
       ASSERT_TRUE(facts) << facts.error();
       EXPECT_EQ(facts->staleness, 0);
-      Schedule computed = found->schedule;
-      for (std::vector<Action> &row : computed.rows)
-        std::erase_if(row, [](const Action &action) { return !isCompute(action.kind); });
-      Result<Timeline> timeline = simulate(found->pipeline, computed, costs);
+      Result<Timeline> timeline = simulate(found->pipeline, found->schedule.computeOnly(), costs);
       ASSERT_TRUE(timeline) << timeline.error();
       EXPECT_NEAR(timeline->makespan, found->blockTime, 1e-9) << where;
       std::printf("%s: %g, bound %g by %s\n", where.c_str(), found->blockTime, found->lowerBound,

@@ -13,8 +13,8 @@
 
 namespace braid {
 
-/// On an argument of @main: the number of parts of the batch, over all of its batches. Dividing by it what is the same for
-/// all parts makes it a sum over them.
+/// On an argument of @main: the number of parts of the batch, over all of its batches. What is the same for all parts
+/// becomes a sum over them when it is divided by it.
 inline constexpr llvm::StringLiteral partsAttrName = "braid.parts";
 
 /// Whether `result`, linear in `sum`, keeps its values: casts to bool, integers or a narrower floating-point type round

@@ -26,13 +26,16 @@ public:
   /// On failure `reason` says which op is of no known form.
   bool collect(mlir::Value loss);
 
-  llvm::SetVector<mlir::Operation *> terms; // a mean becomes a sum divided by a count; sums need no count
-  llvm::SetVector<mlir::Operation *>
-      counts;                               // in divisors: what the whole batch gives is the sum of what its parts give
-  llvm::DenseSet<mlir::Operation *> needed; // those of `counts` that leave the loss undefined where they are 0
-  llvm::SmallVector<mlir::OpOperand *> fixed; // summands that depend on no input: parameters and constants
-  llvm::SmallVector<mlir::Operation *>
-      fixedScalars; // add_scalar and its kin: the number that they add is such a summand
+  /// A mean becomes a sum divided by a count; sums need no count.
+  llvm::SetVector<mlir::Operation *> terms;
+  /// In divisors: what the whole batch gives is the sum of what its parts give.
+  llvm::SetVector<mlir::Operation *> counts;
+  /// Those of `counts` that leave the loss undefined where they are 0.
+  llvm::DenseSet<mlir::Operation *> needed;
+  /// Summands that depend on no input: parameters and constants.
+  llvm::SmallVector<mlir::OpOperand *> fixed;
+  /// add_scalar and its kin: the number that they add is such a summand.
+  llvm::SmallVector<mlir::Operation *> fixedScalars;
   std::string reason;
 
   /// The values that a sum adds, before they became floats.

@@ -219,11 +219,7 @@ private:
     Type wanted = getElementTypeOrSelf(divisor->getResult(0).getType());
     if (wanted != getElementTypeOrSelf(count.getType())) {
       builder.setInsertionPoint(divisor);
-      auto to = buildAtenOp(builder, divisor->getLoc(), OperationName("braid.to", builder.getContext()),
-                            {count, ArgValue(Attribute(TypeAttr::get(wanted)))}, shapes);
-      if (Attribute path = divisor->getAttr(pathAttrName))
-        (*to)->setAttr(pathAttrName, path);
-      count = (*to)->getResult(0);
+      count = build<ToOp>(divisor, {count, ArgValue(Attribute(TypeAttr::get(wanted)))});
     }
     divisor->getResult(0).replaceAllUsesWith(count);
     shapes.erase(divisor);
@@ -272,23 +268,16 @@ private:
 
   void replaceMean(Operation *term, Value count) {
     builder.setInsertionPoint(term);
-    Operation *total;
+    Value total;
     if (isa<MeanOp>(term)) {
-      auto sumOp = buildAtenOp(builder, term->getLoc(), OperationName("braid.sum", builder.getContext()),
-                               {term->getOperand(0), ArgValue(term->getAttr("dtype"))}, shapes);
-      total = *sumOp;
+      total = build<SumOp>(term, {term->getOperand(0), ArgValue(term->getAttr("dtype"))});
     } else {
-      total = builder.clone(*term);
-      total->setAttr("reduction", builder.getI64IntegerAttr(sum));
-      shapes.setShape(total->getResult(0), *shapes.shapeOf(term->getResult(0)));
+      Operation *summed = builder.clone(*term);
+      summed->setAttr("reduction", builder.getI64IntegerAttr(sum));
+      total = summed->getResult(0);
+      shapes.setShape(total, *shapes.shapeOf(term->getResult(0)));
     }
-    auto path = term->getAttr(pathAttrName);
-    auto quotient = buildAtenOp(builder, term->getLoc(), OperationName("braid.div", builder.getContext()),
-                                {total->getResult(0), count}, shapes);
-    if (path)
-      for (Operation *op : {total, *quotient})
-        op->setAttr(pathAttrName, path);
-    term->getResult(0).replaceAllUsesWith((*quotient)->getResult(0));
+    term->getResult(0).replaceAllUsesWith(build<DivOp>(term, {total, count}));
     shapes.erase(term);
   }
 
